@@ -1,0 +1,66 @@
+"""From the command line to one command's options. Wrong use is one line, like every mistake."""
+
+import contextlib
+import io
+import re
+from typing import Annotated, Protocol
+
+import tyro
+
+import purefit
+from purefit.cli.evaluate import Evaluate
+from purefit.cli.predict import Predict
+from purefit.cli.report import Report
+from purefit.cli.resume import Resume
+from purefit.cli.runs import Runs
+from purefit.cli.train import Train
+from purefit.errors import InputError
+
+
+class Command(Protocol):
+    """What every command is: options that can be run."""
+
+    def run(self) -> int: ...
+
+
+Commands = (
+    Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Runs, tyro.conf.subcommand("runs")]
+)
+
+
+def parse(arguments: list[str]) -> Command:
+    """The command that the arguments ask for. Raises InputError for wrong use; exits after --help."""
+    if arguments == ["--version"]:
+        print(purefit.__version__)
+        raise SystemExit(0)
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            command: Command = tyro.cli(
+                Commands,  # type: ignore[arg-type]
+                prog="purefit",
+                description="Train neural networks on JAX as pure functions.",
+                args=arguments or ["--help"],
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
+            )
+            return command
+    except SystemExit as error:
+        if error.code in (0, None):
+            raise
+        raise InputError(one_line(complaint.getvalue())) from None
+
+
+def one_line(complaint: str) -> str:
+    """tyro's framed complaint without frames, colours and line breaks.
+
+    >>> one_line("╭─ Parsing error ─╮\\n│ Unrecognized options: --epoch │\\n╰───╯")
+    'Unrecognized options: --epoch'
+    """
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", complaint)
+    lines = [line.strip("│ ─\t") for line in plain.splitlines() if not line.startswith(("╭", "╰"))]
+    return " ".join(line for line in lines if line)

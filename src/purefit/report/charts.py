@@ -1,0 +1,294 @@
+"""The charts, as the plain dictionaries that plotly.js draws; `page.js` draws them.
+
+Colours and fonts are named by their CSS variables ("var(--training)"), which page.js looks up, so that a
+chart follows the page into the dark and onto paper. A value that isn't finite is `None`: a gap.
+
+>>> figure = curve("loss", {"training": np.array([0.9, np.nan, 0.5])}, best_epoch=3)
+>>> figure["data"][0]["y"]
+[0.9, None, 0.5]
+"""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Integer, Num
+
+from purefit.report.confusion import shares, worst
+from purefit.report.numbers import percent
+
+Figure = dict[str, Any]
+
+MOST_POINTS = 3000
+"""Points of one trace; a longer series is shown as its bins' least, median and greatest value."""
+
+MOST_SCATTERED = 2000
+"""Points of a scatter, evenly picked from all."""
+
+COLOURS = {"training": "var(--training)", "validation": "var(--validation)"}
+
+
+def curve(name: str, series: Mapping[str, Num[np.ndarray, " epochs"]], best_epoch: int | None) -> Figure:
+    """One metric by epoch: a line for each split it was measured on.
+
+    series: split -> one value for each epoch, the first epoch being 1.
+    """
+    epochs = max(len(values) for values in series.values())
+    traces = [_epochs(split, values) for split, values in series.items()]
+    figure = _figure(traces, x={"title": "epoch", "range": [0.5, epochs + 0.5]}, y=_axis(*series.values()))
+    figure["layout"]["xaxis"] |= {"dtick": 1} if epochs <= 12 else {"nticks": 8}
+    if "accuracy" in name:
+        figure["layout"]["yaxis"] |= {"tickformat": ".1~%", "hoverformat": ".2%"}
+    return _marked(figure, best_epoch, f"best epoch {best_epoch}", epochs)
+
+
+def _epochs(split: str, values: Num[np.ndarray, " epochs"]) -> dict[str, Any]:
+    first, count = 1, len(values)
+    if count > MOST_POINTS:
+        # Thinned evenly, and the last epoch kept. Nobody has yet run so many epochs with a jump to lose.
+        kept = np.unique(np.linspace(0, count - 1, MOST_POINTS).round().astype(int))
+    else:
+        kept = np.arange(count)
+    return _line(split, (kept + first).tolist(), values[kept], COLOURS.get(split, "var(--validation)")) | {
+        "mode": "lines+markers" if count <= 60 else "lines",
+        "marker": {"size": 6, "color": COLOURS.get(split, "var(--validation)")},
+    }
+
+
+def each_step(values: Num[np.ndarray, " steps"], steps_per_epoch: int, best_epoch: int | None) -> Figure:
+    """A quantity of every step of a run, pale, and the median of neighbouring steps over it.
+
+    Above 3000 steps the pale part is the band from each bin's least to its greatest value: extremes stay.
+    """
+    count = len(values)
+    if count > MOST_POINTS:
+        middle, low, _, high = binned(values, 500)
+        band = {"mode": "lines", "line": {"width": 0, "color": "var(--pale)"}}
+        traces = [
+            _line("least", middle, low, "") | band | {"showlegend": False},
+            _line(f"range of {count / 500:.0f} steps", middle, high, "")
+            | band
+            | {"fill": "tonexty", "fillcolor": "var(--pale)"},
+        ]
+    else:
+        traces = [_line("each step", list(range(1, count + 1)), values, "var(--pale)")]
+        traces[0]["line"]["width"] = 1
+    if count >= 300:
+        middle, _, median, _ = binned(values, 100)
+        traces.append(_line(f"median of {count / 100:.0f} steps", middle, median, "var(--validation)"))
+    else:
+        traces[0]["line"]["color"] = "var(--validation)"
+    figure = _figure(traces, x={"title": "step", "range": [0, count + 1], "nticks": 8}, y=_axis(values))
+    return _marked(figure, best_epoch, f"epoch {best_epoch}", count, scale=steps_per_epoch)
+
+
+def binned(
+    values: Num[np.ndarray, " steps"], bins: int
+) -> tuple[list[float], Num[np.ndarray, " bins"], Num[np.ndarray, " bins"], Num[np.ndarray, " bins"]]:
+    """(middle step, least, median, greatest) of the finite values in each of `bins` stretches of steps.
+
+    Stretches without a finite value are left out.
+
+    >>> [list(map(float, part)) for part in binned(np.array([1.0, 5.0, 3.0, np.nan, np.inf, np.nan]), 2)]
+    [[2.0], [1.0], [3.0], [5.0]]
+    """
+    edges = np.linspace(0, len(values), min(bins, len(values)) + 1).round().astype(int)
+    kept = [
+        ((start + end + 1) / 2, finite.min(), np.median(finite), finite.max())
+        for start, end in pairwise(edges)
+        if len(finite := values[start:end][np.isfinite(values[start:end])])
+    ]
+    middle, low, median, high = np.array(kept, dtype=float).reshape(-1, 4).T
+    return middle.tolist(), low, median, high
+
+
+def confusion(classes: Sequence[str], counts: Integer[np.ndarray, "classes classes"]) -> Figure:
+    """A heat map of each target's shares: right answers in one colour, mistakes in the other."""
+    share = shares(counts)
+    places = list(range(len(classes)))
+    hover = np.array(
+        [
+            [
+                f"target {_text(target, 40)}<br>predicted {_text(predicted, 40)}<br>"
+                f"{counts[i, j]} of {counts[i].sum()} ({percent(share[i, j])})"
+                for j, predicted in enumerate(classes)
+            ]
+            for i, target in enumerate(classes)
+        ]
+    )
+    diagonal = np.eye(len(classes), dtype=bool)
+    gap = 1 if len(classes) <= 50 else 0
+    traces = [
+        {
+            "type": "heatmap",
+            "x": places,
+            "y": places,
+            "z": _numbers(np.where(here & (counts > 0), share, np.nan)),
+            "zmin": 0,
+            "zmax": darkest,
+            "colorscale": [[0, f"var(--{kind}-faint)"], [1, colour]],
+            "showscale": False,
+            "xgap": gap,
+            "ygap": gap,
+            "text": np.where(here & (counts > 0), hover, "").tolist(),
+            "hoverinfo": "text",
+        }
+        for kind, colour, here, darkest in (
+            ("right", "var(--validation)", diagonal, 1),
+            ("wrong", "var(--training)", ~diagonal, worst(share)),
+        )
+    ]
+    labelled = places[:: len(places) // 40 + 1]
+    axis = {
+        "tickvals": labelled,
+        "ticktext": [_text(classes[i], 18) for i in labelled],
+        "showgrid": False,
+        "ticks": "",
+        "tickfont": {"size": 10},
+    }
+    figure = _figure(
+        traces,
+        x=axis | {"title": "predicted", "tickangle": -90, "side": "bottom"},
+        y=axis | {"title": "target", "autorange": "reversed", "zeroline": False},
+    )
+    figure["layout"] |= {"hovermode": "closest", "height": 640}
+    return figure
+
+
+def against_actual(
+    targets: Float[np.ndarray, " examples"], predictions: Float[np.ndarray, " examples"]
+) -> Figure:
+    """Predictions over targets, at most `MOST_SCATTERED` of them, with the line where the two are equal."""
+    kept = np.unique(np.linspace(0, len(targets) - 1, min(MOST_SCATTERED, len(targets))).round().astype(int))
+    x, y = targets[kept], predictions[kept]
+    ends = _ends(x, y)
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "examples",
+        "x": _numbers(x),
+        "y": _numbers(y),
+        "marker": {"size": 5, "color": "var(--validation)", "opacity": 0.45},
+        "hovertemplate": "target %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
+    }
+    equal = _line("equal", ends, np.array(ends), "var(--muted)") | {"hoverinfo": "skip"}
+    equal["line"] |= {"dash": "dot", "width": 1.5}
+    figure = _figure([points, equal], x={"title": "target"}, y={"title": "predicted"})
+    figure["layout"] |= {"hovermode": "closest"}
+    return figure
+
+
+def residuals(errors: Float[np.ndarray, " examples"]) -> Figure:
+    """How many examples have which error (prediction - target), in 40 bins."""
+    counts, edges = np.histogram(errors[np.isfinite(errors)], bins=40)
+    bars = {
+        "type": "bar",
+        "name": "examples",
+        "x": _numbers((edges[:-1] + edges[1:]) / 2),
+        "y": counts.tolist(),
+        "width": float(f"{edges[1] - edges[0]:.6g}"),
+        "marker": {"color": "var(--validation)"},
+        "hovertemplate": "error %{x:.4g}: %{y} examples<extra></extra>",
+    }
+    figure = _figure([bars], x={"title": "predicted − target"}, y={"title": "examples"})
+    figure["layout"] |= {"bargap": 0.08, "hovermode": "closest"}
+    return figure
+
+
+def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) -> Figure:
+    axis = {
+        "gridcolor": "var(--line)",
+        "linecolor": "var(--line)",
+        "zerolinecolor": "var(--line)",
+        "tickcolor": "var(--line)",
+        "automargin": True,
+        "ticklabelstandoff": 4,
+    }
+    layout = {
+        "xaxis": axis
+        | {"showgrid": False, "showline": True, "ticks": "outside", "zeroline": False}
+        | _titled(x),
+        "yaxis": axis | {"showline": False, "ticks": ""} | _titled(y),
+        "font": {"family": "var(--font)", "size": 12, "color": "var(--muted)"},
+        "hoverlabel": {
+            "bgcolor": "var(--panel)",
+            "bordercolor": "var(--line)",
+            "font": {"color": "var(--ink)", "family": "var(--font)"},
+        },
+        "paper_bgcolor": "var(--panel)",
+        "plot_bgcolor": "var(--panel)",
+        "margin": {"l": 8, "r": 12, "t": 24, "b": 8},
+        "height": 280,
+        "hovermode": "x unified",
+        "showlegend": False,
+    }
+    return {"data": traces, "layout": layout}
+
+
+def _titled(axis: dict[str, Any]) -> dict[str, Any]:
+    return axis | (
+        {"title": {"text": axis["title"], "standoff": 8, "font": {"size": 12}}} if "title" in axis else {}
+    )
+
+
+def _line(name: str, x: Sequence[float | int], y: Num[np.ndarray, " points"], colour: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": list(x),
+        "y": _numbers(y),
+        "line": {"color": colour, "width": 2},
+        "hovertemplate": "%{y:.4g}",
+    }
+
+
+def _axis(*series: Num[np.ndarray, " values"]) -> dict[str, Any]:
+    """A logarithmic axis for positive values that span more than a factor of 20; else an even one."""
+    together = np.concatenate([np.asarray(values, float) for values in series])
+    finite = together[np.isfinite(together)]
+    if not len(finite) or finite.min() <= 0 or finite.max() <= 20 * finite.min():
+        return {"type": "linear", "nticks": 6}
+    # Ticks at 1, 2 and 5, or at powers of ten only, each written out.
+    return {"type": "log", "dtick": 1 if finite.max() > 300 * finite.min() else "D2", "tickformat": "~g"}
+
+
+def _marked(figure: Figure, epoch: int | None, label: str, end: int, scale: int = 1) -> Figure:
+    """The figure with a dotted line at the end of an epoch, if there is one to mark."""
+    if epoch is None or not 0 < epoch * scale <= end:
+        return figure
+    x = epoch * scale
+    # The label stays inside the chart: near an end it leans away from it.
+    anchor = "left" if x < 0.2 * end else "right" if x > 0.8 * end else "center"
+    line = {"color": "var(--muted)", "width": 1.5, "dash": "dot"}
+    place = {"yref": "paper", "xref": "x"}
+    figure["layout"]["shapes"] = [
+        place | {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line, "layer": "below"}
+    ]
+    figure["layout"]["annotations"] = [
+        place
+        | {"x": x, "y": 1, "text": label, "showarrow": False, "xanchor": anchor, "yanchor": "bottom"}
+        | {"font": {"size": 12, "color": "var(--muted)"}}
+    ]
+    return figure
+
+
+def _ends(*series: Float[np.ndarray, " values"]) -> list[float]:
+    together = np.concatenate(series)
+    finite = together[np.isfinite(together)]
+    return [float(finite.min()), float(finite.max())] if len(finite) else [0.0, 1.0]
+
+
+def _numbers(values: Num[np.ndarray, "*shape"]) -> Any:
+    """Nested lists of six significant digits, which are more than the eye has; `None` where not finite."""
+    if values.ndim > 1:
+        return [_numbers(row) for row in values]
+    finite = np.isfinite(values).tolist()
+    return [float(f"{v:.6g}") if ok else None for v, ok in zip(values.tolist(), finite, strict=True)]
+
+
+def _text(text: str, length: int) -> str:
+    """A text for plotly, which reads <b>, <a href=…> and &amp; in labels as markup."""
+    return escape(text if len(text) <= length else text[: length - 1] + "…", quote=False)

@@ -1,0 +1,348 @@
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from purefit.report import Classification, Mistake, Regression, render
+
+HOSTILE = ("</script><script>alert(1)</script>", "<b>", "&lt;i&gt;", '"><img src=x onerror=alert(1)>')
+
+SEEN = """() => [...document.querySelectorAll(".chart")].map(place => ({
+    drawn: place.querySelectorAll(".main-svg").length > 0,
+    traces: place.querySelectorAll(".scatterlayer .trace, .barlayer .trace, .heatmaplayer .hm").length,
+    given: place.data.length,
+}))"""
+
+
+class Headings(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels: list[int] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:  # noqa: ARG002
+        if re.fullmatch("h[1-6]", tag):
+            self.levels.append(int(tag[1]))
+
+
+def nothing(runs: SimpleNamespace) -> Any:
+    empty = {"headline": (), "notes": (), "history": {}, "steps": {}, "config": {}, "timings": ()}
+    return runs.made_up(**empty, environment={}, best_epoch=None, results=None)
+
+
+def strange(runs: SimpleNamespace) -> dict[str, Any]:
+    """Runs that are short of something, or too much of it."""
+    made_up, classification = runs.made_up, runs.classification
+    gone = np.full(3, np.nan)
+    many = tuple(f"class number {i}" for i in range(100))
+    return {
+        "nothing at all": nothing(runs),
+        "one epoch, one step": made_up(
+            history={"loss": np.ones(1)}, steps={"loss": np.ones(1)}, steps_per_epoch=1, best_epoch=1
+        ),
+        "no validation": made_up(history={"loss": np.linspace(1, 0.5, 10)}, best_epoch=None),
+        "diverged": made_up(
+            history={"loss": np.array([1, np.inf, np.nan]), "valid_loss": gone},
+            steps={"loss": np.full(30, np.nan), "gradient_norm": np.r_[1.0, np.full(29, np.inf)]},
+            steps_per_epoch=10,
+        ),
+        "all history lost": made_up(history={"loss": gone, "valid_loss": gone}, steps={"loss": gone}),
+        "no steps": made_up(steps={"loss": np.zeros(0)}),
+        "no mistakes": made_up(results=Classification(("a", "b"), np.diag([5, 7]), ())),
+        "empty split": made_up(results=Classification(("a", "b"), np.zeros((2, 2), int), ())),
+        "two classes": made_up(results=classification(("no", "yes"), [None, None])),
+        "a hundred classes": made_up(results=classification(many, [])),
+        "digits": runs.digits(),
+        "regression": runs.regression(),
+        "many targets": runs.regression(tuple("abcdefgh"), rows=50),
+        "regression without rows": made_up(results=Regression(("y",), np.zeros((0, 1)), np.zeros((0, 1)))),
+        "regression of one row": made_up(results=Regression(("y",), np.ones((1, 1)), np.ones((1, 1)))),
+        "regression without sense": made_up(
+            results=Regression(("y", "z"), np.ones((3, 2)), np.c_[[np.nan, np.inf, -np.inf], [1, 2, 3]])
+        ),
+        "long names": made_up(
+            title="n" * 300,
+            results=classification(("x" * 300, "y" * 300), [np.eye(3), None]),
+            config={"k" * 99: "v" * 999},
+        ),
+    }  # fmt: skip
+
+
+STRANGE = (
+    "nothing at all", "one epoch, one step", "no validation", "diverged", "all history lost", "no steps",
+    "no mistakes", "empty split", "two classes", "a hundred classes", "digits", "regression", "many targets",
+    "regression without rows", "regression of one row", "regression without sense", "long names",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_every_strange_run_gets_a_page_that_draws_and_fits_a_phone(
+    name: str, runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(strange(runs)[name], width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert all(chart["drawn"] and chart["traces"] == chart["given"] for chart in page.evaluate(SEEN))
+
+
+def test_rendering_imports_no_jax_and_importing_no_plotly() -> None:
+    code = (
+        "import sys; import purefit.report as r; assert 'plotly' not in sys.modules;"
+        "r.render(r.Contents('', '', (), (), {}, None, {}, 1, 'test', None, {}, (), {}));"
+        "assert 'jax' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_headings_are_in_order_and_images_have_words(runs: SimpleNamespace) -> None:
+    html = render(runs.made_up())
+    parser = Headings()
+    parser.feed(re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL))
+    assert parser.levels[0] == 1
+    assert parser.levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(parser.levels, parser.levels[1:], strict=False))
+    images = re.findall(r"<img [^>]*>", html.split("<body>")[1].split("<script>")[0])
+    assert len(images) == 12
+    assert all('alt="Row ' in image for image in images)
+
+
+def test_all_charts_are_drawn_with_the_values_that_were_given(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    contents = runs.made_up()
+    page = read(contents)
+    charts = page.evaluate(SEEN)
+    assert len(charts) == 5
+    assert all(chart["drawn"] and chart["traces"] == chart["given"] for chart in charts)
+    # Where the points of the first chart stand on the screen, read back through the axis.
+    seen = page.evaluate("""() => {
+        const place = document.querySelector(".chart"), axis = place._fullLayout.yaxis;
+        return [...place.querySelectorAll(".scatterlayer .trace")].map(trace =>
+            [...trace.querySelectorAll(".point")].map(point =>
+                axis.p2d(point.transform.baseVal.consolidate().matrix.f)));
+    }""")
+    for found, key in zip(seen, ("loss", "valid_loss"), strict=True):
+        np.testing.assert_allclose(found, contents.history[key], atol=2e-3)
+    data = page.evaluate("[...document.querySelectorAll('.chart')].map(place => place.data.map(t => t.y))")
+    np.testing.assert_allclose(data[0], [contents.history["loss"], contents.history["valid_loss"]], rtol=1e-5)
+    np.testing.assert_allclose(data[1], [contents.history["valid_accuracy"]], rtol=1e-5)
+
+
+def test_the_best_epoch_is_marked_in_every_curve(runs: SimpleNamespace, read: Callable[..., Any]) -> None:
+    page = read(runs.made_up())
+    assert page.locator("#curves .annotation-text", has_text="best epoch 9").count() == 3
+    assert page.locator("#steps .annotation-text", has_text="epoch 9").count() == 2
+
+
+def test_headline_notes_config_timings_and_environment_can_be_read(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(runs.made_up())
+    text = page.inner_text("body")
+    for words in ("fashion-mlp", "88.3 %", "10 (best 9)", "more epochs may help", "optimizer.learning_rate"):
+        assert words in text
+    assert "5.3 s in all: 1.3 s compiling, 3.9 s running." in text
+    assert "cpu (2 cores)" in text
+    assert page.locator(".bar.compiling").count() == 1
+
+
+def test_confusion_counts_and_row_shares_are_in_their_cells(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    contents = runs.made_up()
+    page = read(contents)
+    cells = page.locator(".confusion tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.innerText.split('\\n')))"
+    )
+    found = [[int(cell[0]) for cell in row] for row in cells]
+    np.testing.assert_array_equal(found, contents.results.confusion)
+    share = 100 * contents.results.confusion[3, 3] / contents.results.confusion[3].sum()
+    assert cells[3][3][1] == f"{share:.1f} %"
+
+
+def test_a_hundred_classes_get_a_heat_map_that_tells_its_counts(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    contents = strange(runs)["a hundred classes"]
+    page = read(contents)
+    layers = page.evaluate("document.querySelector('#results .chart').data.map(layer => layer.z)")
+    filled = [np.array([[cell is not None for cell in row] for row in layer]) for layer in layers]
+    np.testing.assert_array_equal(filled[0] | filled[1], contents.results.confusion > 0)
+    page.locator("#results .chart").scroll_into_view_if_needed()
+    page.evaluate("""() => {
+        const place = document.querySelector("#results .chart");
+        Plotly.Fx.hover(place, [{curveNumber: 1, pointNumber: [0, 1]}]);
+    }""")
+    assert f"{contents.results.confusion[0, 1]} of" in page.locator(".hoverlayer").text_content()
+
+
+def test_gallery_images_are_loaded_and_show_the_pixels(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(runs.made_up())
+    sizes = page.locator(".gallery img").evaluate_all(
+        "images => images.map(i => [i.naturalWidth, i.naturalHeight])"
+    )
+    assert sizes == [[28, 28]] * 12
+    pixels = page.locator(".gallery img").first.evaluate("""image => {
+        const canvas = document.createElement("canvas");
+        canvas.width = canvas.height = 28;
+        const context = canvas.getContext("2d");
+        context.drawImage(image, 0, 0);
+        return [...context.getImageData(0, 0, 28, 28).data].filter((_, i) => i % 4 == 0);
+    }""")
+    first = runs.images(1)[0].astype(float)
+    expected = 255 * (first - first.min()) / (first.max() - first.min())
+    np.testing.assert_allclose(np.reshape(pixels, (28, 28)), expected, atol=0.51)
+
+
+def test_tabular_mistakes_are_rows_with_their_first_features(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    mistake = Mistake(41, "no", "yes", 0.99995, 0.00005, None, np.arange(8.0))
+    page = read(runs.made_up(results=Classification(("no", "yes"), np.array([[3, 1], [0, 4]]), (mistake,))))
+    row = page.locator("#results tr", has_text="… 2 more").inner_text().split("\t")
+    assert row == ["41", "no", "yes", "0, 1, 2, 3, 4, 5, … 2 more", "> 99.9 %", "< 0.1 %"]
+
+
+def test_the_largest_errors_are_listed_with_what_is_not_finite_first(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    targets, predictions = np.zeros((20, 1)), np.arange(20.0)[:, None]
+    predictions[4] = np.nan
+    page = read(runs.made_up(results=Regression(("y",), targets, predictions)))
+    rows = page.locator("#results table").last.locator("tbody tr").all_inner_texts()
+    assert [int(row.split("\t")[0]) for row in rows] == [4, *range(19, 8, -1)]
+    assert "1 of 20 rows aren't finite" in page.inner_text("#results")
+
+
+@pytest.mark.parametrize("filler", [0, 30])
+def test_hostile_names_are_shown_as_they_are_and_run_nothing(
+    filler: int, runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    classes = (*HOSTILE, *(f"class {i}" for i in range(filler)))
+    contents = runs.made_up(
+        title=HOSTILE[0], subtitle=HOSTILE[1], notes=HOSTILE, headline=((HOSTILE[0], HOSTILE[3]),),
+        history={HOSTILE[0]: np.ones(3), HOSTILE[1]: np.ones(3)}, steps={HOSTILE[3]: np.ones(3)},
+        split=HOSTILE[0],
+        results=runs.classification(classes, [np.eye(4)] * 4), config={HOSTILE[0]: {HOSTILE[1]: HOSTILE[3]}},
+        timings=((HOSTILE[0], 1.0),), environment={HOSTILE[3]: HOSTILE[0]},
+    )  # fmt: skip
+    page = read(contents)
+    assert page.inner_text("h1") == HOSTILE[0]
+    assert page.locator(".notes li").all_inner_texts() == list(HOSTILE)
+    assert set(HOSTILE) <= set(page.locator("#results tbody th").all_text_contents())
+    assert page.locator(".gallery b").all_inner_texts() == [*HOSTILE[1:], classes[4 % len(classes)]]
+    assert json.loads(page.locator("#json").text_content()) == contents.config
+    assert page.locator("script:not([type])").count() == 2
+    assert page.locator("img:not([src^='data:'])").count() == 0
+    if filler:
+        ticks = page.locator("#results .ytick text").all_text_contents()
+        assert "<b>" in ticks
+        assert "</script><script>"[:17] + "…" in ticks
+
+
+def test_hostile_targets_of_a_regression_are_shown_as_they_are(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(runs.regression(HOSTILE, rows=20))
+    assert page.locator("#results h3").all_inner_texts()[0] == f"{HOSTILE[0]}: predicted and actual"
+
+
+def test_the_page_can_run_no_script_of_others_and_reach_no_network(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(nothing(runs))
+    page.evaluate("""() => {
+        const script = document.createElement("script");
+        script.textContent = "window.hacked = true";
+        document.body.append(script);
+    }""")
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("fetch('https://example.com').then(() => 'reached', () => 'refused')") == "refused"
+    assert all("Content Security Policy" in complaint for complaint in page.complaints)
+    page.complaints.clear()
+
+
+# The contrast of every piece of text with the nearest colour behind it (WCAG 2.2, 1.4.3).
+CONTRASTS = """() => {
+    const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+    const rgba = colour => {
+        canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data];
+    };
+    const luminance = ([r, g, b]) => {
+        const linear = v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+        const [x, y, z] = [r, g, b].map(v => linear(v / 255));
+        return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+    };
+    const behind = element => {
+        const colour = rgba(getComputedStyle(element).backgroundColor);
+        return colour[3] == 255 || !element.parentElement ? colour : behind(element.parentElement);
+    };
+    return [...document.body.querySelectorAll("*:not(script)")]
+        .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim()))
+        .map(e => {
+            const style = getComputedStyle(e);
+            const colour = rgba(e instanceof SVGElement ? style.fill : style.color);
+            const [dark, light] = [luminance(colour), luminance(behind(e))].sort((a, b) => a - b);
+            return [(light + 0.05) / (dark + 0.05), e.textContent.slice(0, 40)];
+        });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_has_enough_contrast(scheme: str, runs: SimpleNamespace, read: Callable[..., Any]) -> None:
+    confusion = np.array([[100, 0, 0], [50, 50, 0], [3, 96, 1]])
+    results = Classification(("a", "b", "c"), confusion, runs.made_up().results.mistakes)
+    found = read(runs.made_up(results=results), scheme=scheme).evaluate(CONTRASTS)
+    assert len(found) > 150
+    assert [pair for pair in found if pair[0] < 4.5] == []
+
+
+def test_charts_follow_the_page_into_the_dark_and_onto_paper(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(runs.made_up())
+
+    def look() -> tuple[str, int]:
+        place = page.locator(".chart").first
+        colour = place.locator("rect.bg, .main-svg").first.evaluate(
+            "element => getComputedStyle(element).backgroundColor"
+        )
+        return colour, round(place.locator(".main-svg").first.bounding_box()["width"])
+
+    light, wide = look()
+    page.emulate_media(color_scheme="dark")
+    dark, _ = look()
+    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(24, 30, 38)")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    paper, narrow = look()
+    assert paper == light
+    assert 600 < narrow < 680
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert look() == (dark, wide)
+
+
+def test_the_configuration_can_be_copied(runs: SimpleNamespace, read: Callable[..., Any]) -> None:
+    page = read(runs.made_up())
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_text("As JSON").click()
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for()
+    assert json.loads(page.evaluate("navigator.clipboard.readText()")) == runs.made_up().config
+
+
+def test_the_history_is_there_in_numbers_with_the_best_epoch(
+    runs: SimpleNamespace, read: Callable[..., Any]
+) -> None:
+    page = read(runs.made_up())
+    page.get_by_text("The numbers").click()
+    rows = page.locator("#curves tbody tr").all_inner_texts()
+    assert len(rows) == 10
+    assert rows[8].split("\t")[:2] == ["9 (best)", f"{runs.made_up().history['loss'][8]:.4g}"]
