@@ -49,6 +49,7 @@ class Writer:
         self.next_time = 0.0
         self.latest: Callable[[], Checkpoint] | None = None
         folder.mkdir(exist_ok=True)
+        self.worker.submit(orbax)  # imported while the first epoch compiles
 
     def offer(self, epoch: int, checkpoint: Callable[[], Checkpoint]) -> None:
         """Saves `checkpoint()` if it is time to. Raises what went wrong in an earlier save."""

@@ -89,7 +89,6 @@ def carry_on(run: Run, parts: Parts, checkpoint: Checkpoint | None, session: Ses
         if state.status == Status.RUNNING and state.epoch < run.config.epochs:
             event: Event = {"event": "interrupted", "run": str(run.path), "epoch": int(state.epoch)}
         else:
-            timings |= {"compiling": seconds_of(compilations)}
             event = summarize(run, parts, checkpoint, timings, compilations, session.began)
     session.listener(event)
     return event
@@ -110,13 +109,14 @@ def train_epochs(
     writer = checkpoints.Writer(run.checkpoints, session.save_every, session.listener)
     key = jax.jit(jax.random.key)(run.config.seed)
     examples = len(parts.split.train_rows)
-    trained, compiled = 0.0, seconds_of(compilations)
+    trained = compiled = 0.0
 
     def on_epoch(progress: Progress) -> None:
         nonlocal trained, compiled
-        # Compiling is part of the first epoch's time.
-        seconds = progress.seconds - (seconds_of(compilations) - compiled)
-        trained, compiled = trained + seconds, seconds_of(compilations)
+        # The first epoch's time includes making its program ready.
+        ready = seconds_of([each for each in compilations if each.program == "epoch"])
+        seconds, compiled = progress.seconds - (ready - compiled), ready
+        trained += seconds
         history.append(progress.metrics)
         write_history(run, stack(history))
         epoch, left = int(progress.state.epoch), run.config.epochs - len(history)

@@ -193,7 +193,9 @@ def columns_of(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not metrics:
         return {}
-    valid = {f"valid_{name}": value for name, value in metrics["valid"].items()}
+    # Dictionaries that come out of `jit` are sorted: the loss goes first again.
+    names = sorted(metrics["valid"], key=lambda name: name != "loss")
+    valid = {f"valid_{name}": metrics["valid"][name] for name in names}
     gradient_norm = metrics["steps"]["gradient_norm"].mean(axis=-1)[()]
     return {"loss": metrics["train"]["loss"]} | valid | {"gradient_norm": gradient_norm}
 

@@ -17,7 +17,7 @@ from purefit.parts import Parts
 from purefit.report import Contents, render
 from purefit.results import Results, pictured, results_of
 from purefit.run import Run, columns_of
-from purefit.task import Units, rows_to_show
+from purefit.task import Units, metrics_for, rows_to_show
 
 
 def summarize(
@@ -39,7 +39,7 @@ def summarize(
     report = write_report(run, parts.split.units, checkpoint, metrics, results)
     timings |= {"in all": time.perf_counter() - began}
     write_json(run.path / "metrics.json", metrics)
-    return done_event(run, parts, metrics, report)
+    return done_event(run, metrics, report)
 
 
 def metrics_of(checkpoint: Checkpoint, test: dict[str, float] | None) -> dict[str, Any]:
@@ -57,9 +57,18 @@ def metrics_of(checkpoint: Checkpoint, test: dict[str, float] | None) -> dict[st
     }
 
 
-def done_event(run: Run, parts: Parts, metrics: dict[str, Any], report: Path) -> Event:
+def own_metric(schema: Schema) -> str:
+    """The name of the task's own metric: what tables and headlines show.
+
+    >>> own_metric(Schema("regression", (3,), "float32", (), (), 1))
+    'r2'
+    """
+    return metrics_for(schema, Units())[0].name
+
+
+def done_event(run: Run, metrics: dict[str, Any], report: Path) -> Event:
     """The last event of a run that isn't interrupted: the task's own metric, epochs, compilations, times."""
-    name = parts.recipe.metrics[0].name
+    name = own_metric(run.schema)
     timings = metrics["timings"]
     return {
         "event": "done",
@@ -88,7 +97,7 @@ def write_report(
     contents = Contents(
         title=run.path.resolve().name,
         subtitle=f"{describe_model(run.config, run.schema)} on {source_name(run)}",
-        headline=headline(metrics, epochs, best),
+        headline=headline(metrics, own_metric(run.schema), epochs, best),
         notes=notes(metrics),
         history=history,
         best_epoch=best or None,
@@ -105,12 +114,12 @@ def write_report(
     return path
 
 
-def headline(metrics: dict[str, Any], epochs: int, best: int) -> tuple[tuple[str, str], ...]:
+def headline(metrics: dict[str, Any], name: str, epochs: int, best: int) -> tuple[tuple[str, str], ...]:
     """The figures that are printed large: the task's own metric, the epochs, the time."""
     figures = []
     for split, title in (("test", "test"), ("valid", "validation")):
-        for name, value in list((metrics.get(split) or {}).items())[1:2]:
-            figures.append((f"{title} {name.replace('_', ' ')}", figure(name, value)))
+        if metrics.get(split):
+            figures.append((f"{title} {name.replace('_', ' ')}", figure(name, metrics[split][name])))
     figures.append(("epochs", f"{epochs} (best {best})" if best != epochs else str(epochs)))
     if "training" in metrics.get("timings", {}):
         figures.append(("training time", duration(metrics["timings"]["training"])))

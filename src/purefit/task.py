@@ -104,7 +104,7 @@ def recipe_of(config: Config, schema: Schema, units: Units, examples: int) -> Re
     loss = next(iter(losses)) if config.loss == "auto" else config.loss
     if loss not in losses:
         raise InputError(f"--loss {loss} is not for {schema.task}; there are {', '.join(losses)}")
-    metrics = metrics_of(schema, units)
+    metrics = metrics_for(schema, units)
     names = ["loss", *(metric.name for metric in metrics)]
     if config.monitor not in names:
         raise InputError(f"--monitor {config.monitor} is not measured here; there are {', '.join(names)}")
@@ -129,7 +129,7 @@ def model_of(config: Config, schema: Schema) -> Model:
     return model if scaling == "none" else scaled(model, scaling)
 
 
-def metrics_of(schema: Schema, units: Units) -> tuple[Metric, ...]:
+def metrics_for(schema: Schema, units: Units) -> tuple[Metric, ...]:
     """What is measured; the first is the task's own metric."""
     if schema.task == "regression":
         return r2, rmse(units.deviation)

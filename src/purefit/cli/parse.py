@@ -46,7 +46,7 @@ def parse(arguments: list[str]) -> Command:
                 prog="purefit",
                 description="Train neural networks on JAX as pure functions.",
                 args=arguments or ["--help"],
-                config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagConversionOff),
+                config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
             )
             return command
     except SystemExit as error:
