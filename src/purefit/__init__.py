@@ -29,7 +29,7 @@ _HOME = {
     "InputError": "errors",
 }
 
-__all__ = [*_HOME]  # noqa: PLE0604
+__all__ = [*_HOME]
 
 if TYPE_CHECKING:
     from purefit.core import Best as Best

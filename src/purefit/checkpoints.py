@@ -77,8 +77,8 @@ class Writer:
         self.running = self.worker.submit(self._save, self.offered, self.latest())
 
     def _wait(self) -> None:
-        if self.running is not None:
-            self.running, running = None, self.running
+        running, self.running = self.running, None
+        if running is not None:
             running.result()
 
     def _save(self, epoch: int, checkpoint: Checkpoint) -> None:
@@ -125,9 +125,7 @@ def load(path: Path, state: TrainState) -> Checkpoint:
     expected = leaves_of({"state": state})
     kept = {leaf: kind for leaf, kind in recorded.items() if leaf.startswith("['state']")}
     if kept != expected:
-        names = sorted(
-            leaf for leaf in expected.keys() | kept.keys() if expected.get(leaf) != kept.get(leaf)
-        )
+        names = sorted(leaf for leaf in expected.keys() | kept.keys() if expected.get(leaf) != kept.get(leaf))
         first = f"{names[0]} is {kept.get(names[0], 'missing')}, not {expected.get(names[0], 'there')}"
         raise InputError(
             f"{path}: doesn't fit this run's config.json: {first}; in all {len(names)} leaves differ "

@@ -19,7 +19,9 @@ class Compilation(NamedTuple):
 
 
 @contextmanager
-def watch(on_compiled: Callable[[Compilation], None] = lambda compilation: None) -> Iterator[list[Compilation]]:
+def watch(
+    on_compiled: Callable[[Compilation], None] = lambda compilation: None,
+) -> Iterator[list[Compilation]]:
     """The list of programs that JAX makes ready inside the block; it grows while the block runs.
 
     >>> with watch() as compilations:
@@ -35,13 +37,13 @@ def watch(on_compiled: Callable[[Compilation], None] = lambda compilation: None)
         nonlocal hit
         hit = hit or event == "/jax/compilation_cache/cache_hits"
 
-    def on_duration(event: str, duration: float, fun_name: str = "?", **_: Any) -> None:
+    def on_duration(event: str, duration_secs: float, **details: str | int) -> None:
         nonlocal seconds, hit
         if not event.startswith("/jax/core/compile/"):
             return
-        seconds += duration
+        seconds += duration_secs
         if event == "/jax/core/compile/backend_compile_duration":
-            name = fun_name.removeprefix("jit(").removesuffix(")")
+            name = str(details.get("fun_name", "?")).removeprefix("jit(").removesuffix(")")
             compilation = Compilation(name, seconds, hit)
             seconds, hit = 0.0, False
             compilations.append(compilation)
@@ -64,7 +66,7 @@ def cache_folder() -> Path:
 
 def keep_compiled_programs() -> None:
     """Turns on JAX's persistent cache, for programs of any size. For programs that own the process."""
-    if jax.config.jax_compilation_cache_dir is None:
+    if jax.config.read("jax_compilation_cache_dir") is None:
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

@@ -108,7 +108,7 @@ class TrainState(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A run's end: the last state, whose `best` is what to predict with, and each epoch's metrics, stacked."""
+    """A run's end: the last state, whose `best` is what to predict with, and the epochs' metrics, stacked."""
 
     state: TrainState
     history: Metrics
@@ -234,9 +234,7 @@ def shuffle(key: Key[Array, ""], size: int) -> Int[Array, " size"]:
     return jnp.argsort(jax.random.bits(key, (size,), "uint32"))
 
 
-def validate(
-    recipe: Recipe, hyper: Hyper, data: Data, state: TrainState
-) -> tuple[Float[Array, ""], Metrics]:
+def validate(recipe: Recipe, hyper: Hyper, data: Data, state: TrainState) -> tuple[Float[Array, ""], Metrics]:
     """(score, metrics) on the validation examples; the score is lower for a better epoch."""
     if data.valid is None:
         return -state.epoch.astype(state.best.score.dtype), {}

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 
+
 class Examples(NamedTuple):
     """`n` examples, or a batch of them.
 

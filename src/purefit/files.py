@@ -1,6 +1,7 @@
 """Files that are whole or not there: written beside their place, then moved into it."""
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -68,7 +69,7 @@ def _finite(value: Any) -> Any:
         return {key: _finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
-    if isinstance(value, float) and not (value - value == 0):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 

@@ -1,7 +1,7 @@
-"""What a run is made of: its data, split; its recipe; its hyperparameters. From a new or a saved configuration."""
+"""What a run is made of, from a new or a saved configuration: data, split; recipe; hyperparameters."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -51,10 +51,10 @@ def template(recipe: Recipe, hyper: Hyper, schema: Schema) -> TrainState:
     y = jax.ShapeDtypeStruct(*(((1,), np.int32) if schema.classes else ((1, schema.targets), np.float32)))
     weight = jax.ShapeDtypeStruct((1,), np.float32)
 
-    def first_state(train: Examples, seed: int) -> TrainState:
-        return init(recipe, as_arrays(hyper), Data(train), jax.random.key(seed))
+    def first_state(train: Any, seed: int) -> TrainState:
+        return init(recipe, as_arrays(hyper), Data(Examples(*train)), jax.random.key(seed))
 
-    state: TrainState = jax.eval_shape(first_state, Examples(x, y, weight), 0)
+    state: TrainState = jax.eval_shape(first_state, (x, y, weight), 0)
     return state
 
 

@@ -1,4 +1,4 @@
-"""What a trained run makes of a split: its outputs, what they are worth, and what the report shows of them."""
+"""What a trained run makes of a split: outputs, what they are worth, and what the report shows of them."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -63,9 +63,7 @@ def pictured(schema: Schema, results: Results, units: Units) -> Classification |
     if schema.task == "regression":
         names = ("target",) if schema.targets == 1 else tuple(f"target {i}" for i in range(schema.targets))
         return Regression(names, results.y, units.restore(results.outputs))
-    return Classification(
-        schema.classes, confusion(results.y, results.outputs), mistakes(schema, results)
-    )
+    return Classification(schema.classes, confusion(results.y, results.outputs), mistakes(schema, results))
 
 
 def confusion(

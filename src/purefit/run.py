@@ -22,8 +22,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from purefit.config import Config
 from purefit.data import Schema
 from purefit.errors import InputError
@@ -211,6 +209,8 @@ def write_history(run: Run, history: Mapping[str, Any]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["epoch", *columns])
         # str of a NumPy scalar has the digits that give back the same bits.
-        writer.writerows([number, *map(str, row)] for number, row in enumerate(zip(*columns.values(), strict=True), 1))
+        writer.writerows(
+            [number, *map(str, row)] for number, row in enumerate(zip(*columns.values(), strict=True), 1)
+        )
 
     write(run.path / "history.csv", put)

@@ -51,8 +51,12 @@ def metrics_of(checkpoint: Checkpoint, test: dict[str, float] | None) -> dict[st
         "status": status[Status(int(state.status))],
         "epochs": int(state.epoch),
         "best_epoch": best,
-        "train": {name: float(values[best - 1]) for name, values in history["train"].items()} if best else None,
-        "valid": {name: float(values[best - 1]) for name, values in history["valid"].items()} if best else None,
+        "train": {name: float(values[best - 1]) for name, values in history["train"].items()}
+        if best
+        else None,
+        "valid": {name: float(values[best - 1]) for name, values in history["valid"].items()}
+        if best
+        else None,
         "test": test,
     }
 
@@ -89,7 +93,7 @@ def done_event(run: Run, metrics: dict[str, Any], report: Path) -> Event:
 def write_report(
     run: Run, units: Units, checkpoint: Checkpoint, metrics: dict[str, Any], results: Results
 ) -> Path:
-    """Writes report.html into the run's folder; `metrics` is what metrics.json holds, as far as it is known."""
+    """Writes report.html into the run's folder; `metrics` is what metrics.json holds, so far as known."""
     history = columns_of(checkpoint.history)
     history.pop("gradient_norm", None)  # shown by step
     steps = checkpoint.history.get("steps", {})

@@ -87,15 +87,23 @@ class Rows(NamedTuple):
 
 def rows_to_show(dataset: Dataset, parts: Split) -> Rows:
     """The test split where there is one, else the held-out rows, else the training examples."""
-    if dataset.x_test is not None and dataset.y_test is not None:
-        return Rows("test", dataset.x_test, dataset.y_test)
-    name, rows = ("validation", parts.valid_rows) if len(parts.valid_rows) else ("training", parts.train_rows)
-    return Rows(name, dataset.x[rows], dataset.y[rows])
+    held_out = len(parts.valid_rows) > 0
+    name, rows = ("validation", parts.valid_rows) if held_out else ("training", parts.train_rows)
+    return test_rows(dataset) or Rows(name, dataset.x[rows], dataset.y[rows])
+
+
+def test_rows(dataset: Dataset) -> Rows | None:
+    """The source's own test split, if it has one."""
+    if dataset.x_test is None or dataset.y_test is None:
+        return None
+    return Rows("test", dataset.x_test, dataset.y_test)
 
 
 def examples_of(x: np.ndarray, y: np.ndarray, units: Units) -> Examples:
-    """Examples of weight 1."""
-    return Examples(x, units.standardize(y), np.ones(len(x), np.float32))
+    """Examples of weight 1, on the host until they are used."""
+    weight: Any = np.ones(len(x), np.float32)
+    targets: Any = units.standardize(y)
+    return Examples(x, targets, weight)
 
 
 def recipe_of(config: Config, schema: Schema, units: Units, examples: int) -> Recipe:

@@ -21,7 +21,7 @@ from purefit.parts import rebuild, template
 from purefit.results import compiled_predict, results_of
 from purefit.run import Run, open_run
 from purefit.summary import metrics_of, write_report
-from purefit.task import Rows, Units, hyper_of, probabilities, recipe_of, rows_to_show
+from purefit.task import Rows, Units, hyper_of, probabilities, recipe_of, rows_to_show, test_rows
 
 
 class Trained(NamedTuple):
@@ -63,8 +63,7 @@ def evaluate(path: Path, source: str | None = None, data_dir: Path | None = None
         rows = rows_to_show(parts.dataset, parts.split)
     else:
         dataset = load(source, data_dir=data_dir, task=trained.run.schema.task, schema=trained.run.schema)
-        both = dataset.x_test is not None and dataset.y_test is not None
-        rows = Rows("test", dataset.x_test, dataset.y_test) if both else Rows("all", dataset.x, dataset.y)
+        rows = test_rows(dataset) or Rows("all", dataset.x, dataset.y)
     results = results_of(trained.recipe, trained.hyper, trained.best, trained.units, rows)
     where = {"run": str(path), "source": source or trained.run.source, "split": rows.split}
     return where | {"examples": len(rows.x)} | results.metrics

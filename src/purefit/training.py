@@ -51,7 +51,7 @@ def train(
     >>> from purefit import Data, Examples, Recipe, losses, mlp, optimizer
     >>> x = np.linspace(-1, 1, 64, dtype="float32")[:, None]
     >>> data = Data(Examples(x, x**2, np.ones(64, "float32")))
-    >>> recipe = Recipe(mlp((8,), 1, "tanh"), optimizer("adam"), losses.squared_error, epochs=3, batch_size=16)
+    >>> recipe = Recipe(mlp((8,), 1, "tanh"), optimizer("adam"), losses.squared_error, epochs=3)
     >>> train(recipe, {"learning_rate": 0.01}, data, jax.random.key(0)).history["train"]["loss"].shape
     (3,)
     """

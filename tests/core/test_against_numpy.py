@@ -20,7 +20,11 @@ def problem():
     y = random.integers(0, 3, 103).astype(np.int32)
     weight = random.uniform(0.5, 2, 103).astype(np.float32)
     recipe = Recipe(mlp((8, 5), 3), optimizer("adam"), losses.softmax_cross_entropy, batch_size=25)
-    return recipe, {"learning_rate": jnp.float32(1e-2)}, Examples(jnp.array(x), jnp.array(y), jnp.array(weight))
+    return (
+        recipe,
+        {"learning_rate": jnp.float32(1e-2)},
+        Examples(jnp.array(x), jnp.array(y), jnp.array(weight)),
+    )
 
 
 def test_the_weighted_gradient_is_the_one_derived_by_hand(problem):
@@ -33,7 +37,10 @@ def test_the_weighted_gradient_is_the_one_derived_by_hand(problem):
 
     loss, _, gradient = core.mean_gradient(objective, state.params, train)
     expected_loss, expected = loss_and_gradient(
-        to_numpy(state.params), *(np.asarray(leaf, np.float64) for leaf in (train.x,)), train.y, np.asarray(train.weight, np.float64)
+        to_numpy(state.params),
+        *(np.asarray(leaf, np.float64) for leaf in (train.x,)),
+        train.y,
+        np.asarray(train.weight, np.float64),
     )
     assert loss == pytest.approx(expected_loss, rel=1e-5)
     for layer, expected_layer in zip(gradient, expected, strict=True):

@@ -1,7 +1,7 @@
 """Made-up runs to report on, and a real headless Chromium to read the reports with."""
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -163,35 +163,43 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def read(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """`read(contents, width=1200, scheme="light")`: the report in a browser.
+class Reader:
+    """Opens reports in a browser and notes whatever a page says or asks for that it should not."""
 
-    At the end no page may have asked for anything but itself, nor have logged an error or a warning, unless
-    the test has emptied `page.complaints` itself.
-    """
-    opened = []
+    def __init__(self, browser: Any, folder: Path) -> None:
+        self.browser, self.folder = browser, folder
+        self.complaints: list[str] = []
 
-    def open_report(contents: Contents, *, width: int = 1200, scheme: str = "light") -> Any:
-        file = tmp_path / f"report-{len(opened)}.html"
+    def __call__(self, contents: Contents, *, width: int = 1200, scheme: str = "light") -> Any:
+        file = self.folder / "report.html"
         file.write_text(render(contents), encoding="utf-8")
-        page = chromium.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-        page.complaints = []
-        page.on("console", lambda message: page.complaints.append(message.text))
-        page.on("pageerror", lambda error: page.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (page.complaints.append(dialog.message), dialog.dismiss()))
-        page.on(
-            "request",
-            lambda request: (
-                request.url.startswith((file.as_uri(), "data:")) or page.complaints.append(request.url)
-            ),
-        )
+        page = self.browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self._expect(request.url, file))
         page.goto(file.as_uri())
-        opened.append(page)
         return page
 
-    yield open_report
-    complaints = [complaint for page in opened for complaint in page.complaints]
-    for page in opened:
-        page.close()
-    assert complaints == []
+    def _expect(self, url: str, file: Path) -> None:
+        if not url.startswith((file.as_uri(), "data:")):
+            self.complaints.append(f"asked for {url}")
+
+
+@pytest.fixture
+def read(chromium: Any, tmp_path: Path) -> Iterator[Reader]:
+    """`read(contents, width=1200, scheme="light")`: the report in a browser.
+
+    No page may have asked for anything but itself, nor have logged anything, when the test is over.
+    """
+    reader = Reader(chromium, tmp_path)
+    yield reader
+    assert reader.complaints == []
+
+
+@pytest.fixture(scope="session")
+def fashion(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The report of `made_up()`, for tests that leave it as it is: loading plotly.js takes most of their time."""
+    reader = Reader(chromium, tmp_path_factory.mktemp("fashion"))
+    yield reader(made_up())
+    assert reader.complaints == []

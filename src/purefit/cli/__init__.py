@@ -43,5 +43,5 @@ class Terminated(BaseException):
     """SIGTERM came where there is nothing to save."""
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise Terminated

@@ -42,7 +42,7 @@ def parse(arguments: list[str]) -> Command:
     try:
         with contextlib.redirect_stderr(complaint):
             command: Command = tyro.cli(
-                Commands,  # type: ignore[arg-type]
+                Commands,
                 prog="purefit",
                 description="Train neural networks on JAX as pure functions.",
                 args=arguments or ["--help"],

@@ -28,9 +28,9 @@ def session(
     common.prepare()
     caught: list[int] = []
 
-    def note(number: int, frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
-        signal.signal(number, previous[number])
+        signal.signal(number, previous[signal.Signals(number)])
 
     def exit_code(event: Event) -> int:
         if event["event"] == "interrupted":

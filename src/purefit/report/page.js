@@ -5,7 +5,7 @@
     place,
     figure: JSON.parse(place.nextElementSibling.textContent),
   }));
-  const config = { responsive: true, displayModeBar: false, showTips: false };
+  const config = { displayModeBar: false, showTips: false };
 
   // "var(--ink)" under a key that names a colour or a font becomes what the style sheet says --ink is now.
   // Under other keys it is a text, and stays.
@@ -22,9 +22,10 @@
     const style = getComputedStyle(document.documentElement);
     for (const { place, figure } of charts) {
       const { data, layout } = resolved(figure, style);
-      layout.height = Math.min(layout.height, 1.1 * place.clientWidth);
-      // Left to itself, plotly takes the width of its place, and follows it a moment later: too late for paper.
-      if (document.documentElement.matches(".paper")) layout.width = place.clientWidth;
+      // plotly can follow the width of its place by itself, but a moment later: too late for paper.
+      layout.width = place.clientWidth;
+      layout.height = Math.min(layout.height, 1.1 * layout.width);
+      layout.uirevision = true; // Drawn again, a chart stays zoomed as it was.
       // On a touch screen a drag over a chart scrolls the page; with a mouse it zooms.
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
       Plotly.react(place, data, layout, config);
@@ -32,6 +33,13 @@
   };
   draw();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    // On a phone the height changes with every scroll.
+    if (width !== innerWidth) draw();
+    width = innerWidth;
+  });
 
   // Paper is white and has a width of its own; charts have to be drawn for it before the browser prints.
   const paper = (on) => () => {

@@ -140,8 +140,8 @@ def numbers(contents: Contents) -> Html:
         kept = np.linspace(0, epochs - 1, MOST_ROWS).round().astype(int).tolist()
     else:
         kept = list(range(epochs))
-    if contents.best_epoch and contents.best_epoch - 1 not in kept:
-        kept = sorted([*kept, contents.best_epoch - 1])
+    if contents.best_epoch and contents.best_epoch <= epochs:
+        kept = sorted({*kept, contents.best_epoch - 1})
     rows = (
         (
             f"{i + 1} (best)" if i + 1 == contents.best_epoch else str(i + 1),

@@ -34,7 +34,10 @@ def loss_and_gradient(layers, x, y, weight):
 
 def tree_map(function, *trees):
     """`function` of the leaves of lists of layers."""
-    return [{name: function(*(layer[name] for layer in layers)) for name in layers[0]} for layers in zip(*trees, strict=True)]
+    return [
+        {name: function(*(layer[name] for layer in layers)) for name in layers[0]}
+        for layers in zip(*trees, strict=True)
+    ]
 
 
 def adam_epoch(layers, x, y, batches, learning_rate):
@@ -49,7 +52,10 @@ def adam_epoch(layers, x, y, batches, learning_rate):
         rate = learning_rate * np.sqrt(1 - 0.999**number) / (1 - 0.9**number)
         epsilon = 1e-8 * np.sqrt(1 - 0.999**number)
         layers = tree_map(
-            lambda p, m, v, rate=rate, epsilon=epsilon: p - rate * m / (np.sqrt(v) + epsilon), layers, mean, square
+            lambda p, m, v, rate=rate, epsilon=epsilon: p - rate * m / (np.sqrt(v) + epsilon),
+            layers,
+            mean,
+            square,
         )
         losses.append(loss)
     return layers, losses
