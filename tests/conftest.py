@@ -10,5 +10,5 @@ import jax
 from jaxtyping import install_import_hook
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
-hook = install_import_hook("purefit", "beartype.beartype")
+hook = install_import_hook("purefit", "typechecking.check")
 hook.__enter__()

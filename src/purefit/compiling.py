@@ -66,7 +66,7 @@ def cache_folder() -> Path:
 
 def keep_compiled_programs() -> None:
     """Turns on JAX's persistent cache, for programs of any size. For programs that own the process."""
-    if jax.config.read("jax_compilation_cache_dir") is None:
+    if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)

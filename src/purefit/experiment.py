@@ -66,7 +66,7 @@ def resume(path: Path, epochs: int | None, session: Session) -> Event:
     """Goes on with the run in the folder `path`, to its configured epochs or to `epochs` in all."""
     run = open_run(path)
     with locked(run):
-        if epochs is not None:
+        if epochs not in (None, run.config.epochs):
             run = replace(run, config=replace(run.config, epochs=epochs))
         parts = rebuild(run)
         state = template(parts.recipe, parts.hyper, run.schema)
@@ -86,6 +86,12 @@ def carry_on(run: Run, parts: Parts, checkpoint: Checkpoint | None, session: Ses
     with watch(lambda compilation: session.listener(compiled_event(compilation))) as compilations:
         checkpoint, timings["training"] = train_epochs(run, parts, checkpoint, session, compilations)
         state = checkpoint.state
+        if state.status == Status.DIVERGED:
+            kept = run.checkpoints / checkpoints.name_of(int(state.epoch))
+            session.note(
+                f"training diverged in epoch {state.epoch + 1}, the loss or a weight is no longer finite; "
+                f"the state before it is kept in {kept}; a smaller --learning-rate or --clip-norm may help"
+            )
         if state.status == Status.RUNNING and state.epoch < run.config.epochs:
             event: Event = {"event": "interrupted", "run": str(run.path), "epoch": int(state.epoch)}
         else:

@@ -5,39 +5,39 @@ from typing import Any
 
 from purefit.errors import InputError
 from purefit.run import Run, is_locked, open_run
+from purefit.summary import own_metric, source_name
 
 
 def overview(folder: Path) -> list[dict[str, Any]]:
-    """run, status, source, epochs, and the validation and test metrics of each run, oldest first.
+    """run, status, source, epochs, and the validation and test results of each run, oldest first.
 
-    A folder that can't be read as a run is listed with the reason as its status.
+    A folder that can't be read as a run is listed last, with the reason as its status.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; `purefit train digits` makes runs/ and a run in it")
-    paths = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return [row_of(path) for path in sorted(paths, key=lambda path: path.stat().st_ctime)]
+    paths = [path for path in sorted(folder.iterdir()) if (path / "config.json").exists()]
+    runs: list[Run] = []
+    unreadable: list[dict[str, Any]] = []
+    for path in paths:
+        try:
+            runs.append(open_run(path))
+        except InputError as error:
+            unreadable.append({"run": str(path), "status": f"unreadable: {error}"})
+    return [row_of(run) for run in sorted(runs, key=lambda run: run.created)] + unreadable
 
 
-def row_of(path: Path) -> dict[str, Any]:
-    """The table's row for one folder."""
-    try:
-        run = open_run(path)
-        metrics = run.metrics or {"status": "training" if is_locked(run) else "interrupted"}
-        results = {
-            f"{split}_{name}": value
-            for split in ("valid", "test")
-            for name, value in list((metrics.get(split) or {}).items())[1:2]
-        }
-        epochs = metrics.get("epochs", epochs_so_far(run))
-    except (InputError, AttributeError) as error:
-        return {"run": str(path), "status": f"unreadable: {error}"}
+def row_of(run: Run) -> dict[str, Any]:
+    """The table's row for one run."""
+    metrics = run.metrics or {"status": "training" if is_locked(run) else "interrupted"}
+    name = own_metric(run.schema)
     return {
-        "run": str(path),
+        "run": str(run.path),
         "status": metrics["status"],
-        "source": Path(run.source).name or run.source,
-        "epochs": epochs,
+        "source": source_name(run),
+        "epochs": metrics.get("epochs", epochs_so_far(run)),
         "best_epoch": metrics.get("best_epoch"),
-        **results,
+        f"valid_{name}": (metrics.get("valid") or {}).get(name),
+        f"test_{name}": (metrics.get("test") or {}).get(name),
         "seconds": (metrics.get("timings") or {}).get("in all"),
     }
 
@@ -53,7 +53,8 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    # Columns of which every row is empty say nothing.
+    names = list(dict.fromkeys(name for row in rows for name in row if row[name] is not None))
     table = Table(box=None, pad_edge=False)
     for name in names:
         table.add_column(
@@ -61,7 +62,9 @@ def print_table(rows: list[dict[str, Any]]) -> None:
         )
     for row in rows:
         table.add_row(*(cell(row.get(name)) for name in names))
-    Console().print(table, highlight=False)
+    # Where nobody looks at a screen, no column is cut to fit one.
+    console = Console()
+    (console if console.is_terminal else Console(width=1000)).print(table, highlight=False)
 
 
 def cell(value: Any) -> str:

@@ -51,10 +51,10 @@ def template(recipe: Recipe, hyper: Hyper, schema: Schema) -> TrainState:
     y = jax.ShapeDtypeStruct(*(((1,), np.int32) if schema.classes else ((1, schema.targets), np.float32)))
     weight = jax.ShapeDtypeStruct((1,), np.float32)
 
-    def first_state(train: Any, seed: int) -> TrainState:
-        return init(recipe, as_arrays(hyper), Data(Examples(*train)), jax.random.key(seed))
+    def first_state(train: Any) -> TrainState:
+        return init(recipe, as_arrays(hyper), Data(Examples(*train)), jax.random.key(0))
 
-    state: TrainState = jax.eval_shape(first_state, (x, y, weight), 0)
+    state: TrainState = jax.eval_shape(first_state, (x, y, weight))
     return state
 
 

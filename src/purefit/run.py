@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ class Run:
     """An existing run folder, as `config.json` describes it.
 
     units: a regression's {"mean", "deviation"} of the training targets. fingerprint: of the data.
-    versions: of the libraries, of Python and the device.
+    versions: of the libraries, of Python and the device. created: when, in UTC.
     """
 
     path: Path
@@ -48,6 +49,7 @@ class Run:
     units: dict[str, list[float]]
     fingerprint: str
     versions: dict[str, str]
+    created: str
 
     @property
     def checkpoints(self) -> Path:
@@ -77,7 +79,8 @@ def create(
     """
     versions = {library: version(library) for library in LIBRARIES}
     versions |= {"python": platform.python_version(), "device": device}
-    new = Run(Path(), source, config, schema, units, fingerprint, versions)
+    created = datetime.now(UTC).isoformat(timespec="milliseconds")
+    new = Run(Path(), source, config, schema, units, fingerprint, versions, created)
     place = path or Path("runs") / name
     with writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -102,6 +105,7 @@ def write_config(run: Run) -> None:
         "units": run.units,
         "fingerprint": run.fingerprint,
         "versions": run.versions,
+        "created": run.created,
     }
     write_json(run.path / "config.json", contents)
 
@@ -151,6 +155,7 @@ def open_run(path: Path) -> Run:
             units=contents["units"],
             fingerprint=contents["fingerprint"],
             versions=contents["versions"],
+            created=contents["created"],
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{file}: damaged, {type(error).__name__}: {error}") from error

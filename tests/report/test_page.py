@@ -2,12 +2,14 @@ import json
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from purefit.report import Classification, Mistake, Regression, render
 
@@ -63,7 +65,7 @@ def strange(runs: SimpleNamespace) -> dict[str, Any]:
         "regression without rows": made_up(results=Regression(("y",), np.zeros((0, 1)), np.zeros((0, 1)))),
         "regression of one row": made_up(results=Regression(("y",), np.ones((1, 1)), np.ones((1, 1)))),
         "regression without sense": made_up(
-            results=Regression(("y", "z"), np.ones((3, 2)), np.c_[[np.nan, np.inf, -np.inf], [1, 2, 3]])
+            results=Regression(HOSTILE[:2], np.ones((3, 2)), np.c_[[np.nan, np.inf, -np.inf], [1, 2, 3]])
         ),
         "long names": made_up(
             title="n" * 300,
@@ -90,15 +92,7 @@ def test_every_strange_run_gets_a_page(name: str, runs: SimpleNamespace) -> None
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "one epoch, one step",
-        "diverged",
-        "a hundred classes",
-        "digits",
-        "many targets",
-        "regression without sense",
-        "long names",
-    ],
+    ["one epoch, one step", "diverged", "regression without sense", "long names"],
 )
 def test_every_page_draws_its_charts_and_fits_a_phone(name: str, runs: SimpleNamespace, read: Any) -> None:
     page = read(strange(runs)[name], width=390)
@@ -146,15 +140,13 @@ def test_all_charts_are_drawn_with_the_values_that_were_given(runs: SimpleNamesp
     np.testing.assert_allclose(data[1], [contents.history["valid_accuracy"]], rtol=1e-5)
 
 
-def test_the_best_epoch_is_marked_in_every_curve(runs: SimpleNamespace, fashion: Any) -> None:
+def test_the_best_epoch_is_marked_in_every_curve(fashion: Any) -> None:
     page = fashion
     assert page.locator("#curves .annotation-text", has_text="best epoch 9").count() == 3
     assert page.locator("#steps .annotation-text", has_text="epoch 9").count() == 2
 
 
-def test_headline_notes_config_timings_and_environment_can_be_read(
-    runs: SimpleNamespace, fashion: Any
-) -> None:
+def test_headline_notes_config_timings_and_environment_can_be_read(fashion: Any) -> None:
     page = fashion
     text = page.inner_text("body")
     for words in ("fashion-mlp", "88.3 %", "10 (best 9)", "more epochs may help", "optimizer.learning_rate"):
@@ -175,18 +167,18 @@ def test_confusion_counts_and_row_shares_are_in_their_cells(runs: SimpleNamespac
     assert cells[3][3][1] == f"{share:.1f} %"
 
 
-def test_a_hundred_classes_get_a_heat_map_that_tells_its_counts(runs: SimpleNamespace, read: Any) -> None:
+def test_a_hundred_classes_get_a_heat_map_that_tells_its_counts_on_a_phone_too(
+    runs: SimpleNamespace, read: Any
+) -> None:
     contents = strange(runs)["a hundred classes"]
-    page = read(contents)
-    layers = page.evaluate("document.querySelector('#results .chart').data.map(layer => layer.z)")
+    page = read(contents, width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    chart = page.locator("#results .chart")
+    layers = chart.evaluate("place => place.data.map(layer => layer.z)")
     filled = [np.array([[cell is not None for cell in row] for row in layer]) for layer in layers]
     np.testing.assert_array_equal(filled[0] | filled[1], contents.results.confusion > 0)
-    page.locator("#results .chart").scroll_into_view_if_needed()
-    page.evaluate("""() => {
-        const place = document.querySelector("#results .chart");
-        Plotly.Fx.hover(place, [{curveNumber: 1, pointNumber: [0, 1]}]);
-    }""")
-    assert f"{contents.results.confusion[0, 1]} of" in page.locator(".hoverlayer").text_content()
+    chart.evaluate("place => Plotly.Fx.hover(place, {xval: 1, yval: 0}, 'xy')")
+    assert f"{contents.results.confusion[0, 1]} of" in chart.locator(".hoverlayer").text_content()
 
 
 def test_gallery_images_are_loaded_and_show_the_pixels(runs: SimpleNamespace, fashion: Any) -> None:
@@ -207,22 +199,42 @@ def test_gallery_images_are_loaded_and_show_the_pixels(runs: SimpleNamespace, fa
     np.testing.assert_allclose(np.reshape(pixels, (28, 28)), expected, atol=0.51)
 
 
-def test_tabular_mistakes_are_rows_with_their_first_features(runs: SimpleNamespace, read: Any) -> None:
+def rows(html: str) -> list[list[str]]:
+    """The texts of the cells of every table row."""
+    return [
+        [unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall(r"<t[hd]\b.*?</t[hd]>", row)]
+        for row in re.findall("<tr>.*?</tr>", html)
+    ]
+
+
+def test_tabular_mistakes_are_rows_with_their_first_features(runs: SimpleNamespace) -> None:
     mistake = Mistake(41, "no", "yes", 0.99995, 0.00005, None, np.arange(8.0))
-    page = read(runs.made_up(results=Classification(("no", "yes"), np.array([[3, 1], [0, 4]]), (mistake,))))
-    row = page.locator("#results tr", has_text="… 2 more").inner_text().split("\t")
-    assert row == ["41", "no", "yes", "0, 1, 2, 3, 4, 5, … 2 more", "> 99.9 %", "< 0.1 %"]
+    results = Classification(("no", "yes"), np.array([[3, 1], [0, 4]]), (mistake,))
+    expected = ["41", "no", "yes", "0, 1, 2, 3, 4, 5, … 2 more", "> 99.9 %", "< 0.1 %"]
+    assert expected in rows(render(runs.made_up(results=results)))
 
 
-def test_the_largest_errors_are_listed_with_what_is_not_finite_first(
-    runs: SimpleNamespace, read: Any
-) -> None:
+def test_the_largest_errors_are_listed_with_what_is_not_finite_first(runs: SimpleNamespace) -> None:
     targets, predictions = np.zeros((20, 1)), np.arange(20.0)[:, None]
     predictions[4] = np.nan
-    page = read(runs.made_up(results=Regression(("y",), targets, predictions)))
-    rows = page.locator("#results table").last.locator("tbody tr").all_inner_texts()
-    assert [int(row.split("\t")[0]) for row in rows] == [4, *range(19, 8, -1)]
-    assert "1 of 20 rows aren't finite" in page.inner_text("#results")
+    html = render(runs.made_up(results=Regression(("y",), targets, predictions)))
+    listed = [int(row[0]) for row in rows(html) if row[1:3] == ["y", "0"]]
+    assert listed == [4, *range(19, 8, -1)]
+    assert "1 of 20 rows aren't finite" in html
+
+
+def test_scores_of_a_regression_are_those_of_scikit_learn(runs: SimpleNamespace) -> None:
+    contents = runs.regression(("a", "b"), rows=200)
+    found = {row[0]: row[1:] for row in rows(render(contents)) if row[0] in "ab" and len(row) == 5}
+    for i, name in enumerate("ab"):
+        both = contents.results.targets[:, i], contents.results.predictions[:, i]
+        bias = f"{np.mean(both[1] - both[0]):.4g}".replace("-", "−")
+        assert found[name] == [
+            f"{r2_score(*both):.4f}",
+            f"{root_mean_squared_error(*both):.4g}",
+            f"{mean_absolute_error(*both):.4g}",
+            bias,
+        ]
 
 
 @pytest.mark.parametrize("filler", [0, 30])
@@ -249,11 +261,6 @@ def test_hostile_names_are_shown_as_they_are_and_run_nothing(
         ticks = page.locator("#results .ytick text").all_text_contents()
         assert "<b>" in ticks
         assert "</script><script>"[:17] + "…" in ticks
-
-
-def test_hostile_targets_of_a_regression_are_shown_as_they_are(runs: SimpleNamespace, read: Any) -> None:
-    page = read(runs.regression(HOSTILE, rows=20))
-    assert page.locator("#results h3").all_inner_texts()[0] == f"{HOSTILE[0]}: predicted and actual"
 
 
 def test_the_page_can_run_no_script_of_others_and_reach_no_network(runs: SimpleNamespace, read: Any) -> None:
@@ -297,35 +304,41 @@ CONTRASTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_has_enough_contrast(scheme: str, runs: SimpleNamespace, read: Any) -> None:
-    confusion = np.array([[100, 0, 0], [50, 50, 0], [3, 96, 1]])
-    results = Classification(("a", "b", "c"), confusion, runs.made_up().results.mistakes)
-    found = read(runs.made_up(results=results), scheme=scheme).evaluate(CONTRASTS)
-    assert len(found) > 150
+def drawn_in(page: Any, colour: str) -> None:
+    """Waits until the last chart has its background: a change of scheme reaches a page at its next frame."""
+    # wait_for_function would need eval, which the page forbids.
+    from playwright.sync_api import expect
+
+    expect(page.locator(".chart").last.locator(".main-svg").first).to_have_css("background-color", colour)
+
+
+BACKGROUNDS = {"dark": "rgb(24, 30, 38)", "light": "rgb(255, 255, 255)"}
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_all_text_has_enough_contrast(scheme: str, fashion: Any) -> None:
+    fashion.emulate_media(color_scheme=scheme)
+    drawn_in(fashion, BACKGROUNDS[scheme])
+    found = fashion.evaluate(CONTRASTS)
+    assert len(found) > 300
     assert [pair for pair in found if pair[0] < 4.5] == []
 
 
-def test_charts_follow_the_page_into_the_dark_and_onto_paper(runs: SimpleNamespace, fashion: Any) -> None:
-    page = fashion
+def test_charts_follow_the_page_into_the_dark_and_onto_paper(fashion: Any) -> None:
+    def width() -> float:
+        return fashion.locator(".chart .main-svg").first.bounding_box()["width"]
 
-    def look() -> tuple[str, int]:
-        place = page.locator(".chart").first
-        colour = place.locator("rect.bg, .main-svg").first.evaluate(
-            "element => getComputedStyle(element).backgroundColor"
-        )
-        return colour, round(place.locator(".main-svg").first.bounding_box()["width"])
-
-    light, wide = look()
-    page.emulate_media(color_scheme="dark")
-    dark, _ = look()
-    assert (light, dark) == ("rgb(255, 255, 255)", "rgb(24, 30, 38)")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    paper, narrow = look()
-    assert paper == light
-    assert 600 < narrow < 680
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert look() == (dark, wide)
+    wide = width()
+    fashion.emulate_media(color_scheme="dark")
+    drawn_in(fashion, BACKGROUNDS["dark"])
+    fashion.evaluate("dispatchEvent(new Event('beforeprint'))")
+    drawn_in(fashion, BACKGROUNDS["light"])
+    assert 600 < width() < 680
+    fashion.evaluate("dispatchEvent(new Event('afterprint'))")
+    drawn_in(fashion, BACKGROUNDS["dark"])
+    assert width() == wide
+    fashion.emulate_media(color_scheme="light")
+    drawn_in(fashion, BACKGROUNDS["light"])
 
 
 def test_the_configuration_can_be_copied(runs: SimpleNamespace, fashion: Any) -> None:

@@ -27,8 +27,6 @@ MOST_POINTS = 3000
 MOST_SCATTERED = 2000
 """Points of a scatter, evenly picked from all."""
 
-COLOURS = {"training": "var(--training)", "validation": "var(--validation)"}
-
 
 def curve(name: str, series: Mapping[str, Num[np.ndarray, " epochs"]], best_epoch: int | None) -> Figure:
     """One metric by epoch: a line for each split it was measured on.
@@ -37,24 +35,23 @@ def curve(name: str, series: Mapping[str, Num[np.ndarray, " epochs"]], best_epoc
     """
     epochs = max(len(values) for values in series.values())
     traces = [_epochs(split, values) for split, values in series.items()]
-    figure = _figure(traces, x={"title": "epoch", "range": [0.5, epochs + 0.5]}, y=_axis(*series.values()))
-    figure["layout"]["xaxis"] |= {"dtick": 1} if epochs <= 12 else {"nticks": 8}
+    figure = _figure(traces, x=_counted("epoch", [0.5, epochs + 0.5]), y=_axis(*series.values()))
+    if epochs <= 12:
+        figure["layout"]["xaxis"] |= {"dtick": 1}
     if "accuracy" in name:
         figure["layout"]["yaxis"] |= {"tickformat": ".1~%", "hoverformat": ".2%"}
     return _marked(figure, best_epoch, f"best epoch {best_epoch}", epochs)
 
 
 def _epochs(split: str, values: Num[np.ndarray, " epochs"]) -> dict[str, Any]:
-    first, count = 1, len(values)
-    if count > MOST_POINTS:
-        # Thinned evenly, and the last epoch kept. Nobody has yet run so many epochs with a jump to lose.
-        kept = np.unique(np.linspace(0, count - 1, MOST_POINTS).round().astype(int))
-    else:
-        kept = np.arange(count)
-    return _line(split, (kept + first).tolist(), values[kept], COLOURS.get(split, "var(--validation)")) | {
-        "mode": "lines+markers" if count <= 60 else "lines",
-        "marker": {"size": 6, "color": COLOURS.get(split, "var(--validation)")},
-    }
+    kept = evenly(len(values), MOST_POINTS)
+    colour = f"var(--{split})"
+    return _line(split, (kept + 1).tolist(), values[kept], colour) | _pointed(len(values), colour)
+
+
+def _pointed(count: int, colour: str) -> dict[str, Any]:
+    """Few values are drawn as points too: one alone, or between gaps, has no line to be seen by."""
+    return {"mode": "lines+markers", "marker": {"size": 6, "color": colour}} if count <= 60 else {}
 
 
 def each_step(values: Num[np.ndarray, " steps"], steps_per_epoch: int, best_epoch: int | None) -> Figure:
@@ -70,17 +67,22 @@ def each_step(values: Num[np.ndarray, " steps"], steps_per_epoch: int, best_epoc
             _line("least", middle, low, "") | band | {"showlegend": False},
             _line(f"range of {count / 500:.0f} steps", middle, high, "")
             | band
-            | {"fill": "tonexty", "fillcolor": "var(--pale)"},
+            | {
+                "fill": "tonexty",
+                "fillcolor": "var(--pale)",
+                "hovertemplate": "%{y:.4g}<extra>greatest</extra>",
+            },
         ]
-    else:
+    elif count >= 300:
         traces = [_line("each step", list(range(1, count + 1)), values, "var(--pale)")]
         traces[0]["line"]["width"] = 1
+    else:
+        colour = "var(--validation)"
+        traces = [_line("each step", list(range(1, count + 1)), values, colour) | _pointed(count, colour)]
     if count >= 300:
         middle, _, median, _ = binned(values, 100)
         traces.append(_line(f"median of {count / 100:.0f} steps", middle, median, "var(--validation)"))
-    else:
-        traces[0]["line"]["color"] = "var(--validation)"
-    figure = _figure(traces, x={"title": "step", "range": [0, count + 1], "nticks": 8}, y=_axis(values))
+    figure = _figure(traces, x=_counted("step", [0, count + 1]), y=_axis(values))
     return _marked(figure, best_epoch, f"epoch {best_epoch}", count, scale=steps_per_epoch)
 
 
@@ -161,7 +163,7 @@ def against_actual(
     targets: Float[np.ndarray, " examples"], predictions: Float[np.ndarray, " examples"]
 ) -> Figure:
     """Predictions over targets, at most `MOST_SCATTERED` of them, with the line where the two are equal."""
-    kept = np.unique(np.linspace(0, len(targets) - 1, min(MOST_SCATTERED, len(targets))).round().astype(int))
+    kept = evenly(len(targets), MOST_SCATTERED)
     x, y = targets[kept], predictions[kept]
     ends = _ends(x, y)
     points = {
@@ -195,6 +197,16 @@ def residuals(errors: Float[np.ndarray, " examples"]) -> Figure:
     figure = _figure([bars], x={"title": "predicted − target"}, y={"title": "examples"})
     figure["layout"] |= {"bargap": 0.08, "hovermode": "closest"}
     return figure
+
+
+def evenly(count: int, most: int) -> Integer[np.ndarray, " kept"]:
+    """The places, from 0, of at most `most` out of `count` things, evenly spread with both ends.
+
+    >>> evenly(3, 10), evenly(100, 4)
+    (array([0, 1, 2]), array([ 0, 33, 66, 99]))
+    """
+    places: Integer[np.ndarray, " kept"] = np.linspace(0, count - 1, min(most, count)).round().astype(int)
+    return places
 
 
 def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) -> Figure:
@@ -231,6 +243,10 @@ def _titled(axis: dict[str, Any]) -> dict[str, Any]:
     return axis | (
         {"title": {"text": axis["title"], "standoff": 8, "font": {"size": 12}}} if "title" in axis else {}
     )
+
+
+def _counted(unit: str, ends: list[float | int]) -> dict[str, Any]:
+    return {"title": unit, "range": ends, "nticks": 8, "unifiedhovertitle": {"text": f"{unit} %{{x:.0f}}"}}
 
 
 def _line(name: str, x: Sequence[float | int], y: Num[np.ndarray, " points"], colour: str) -> dict[str, Any]:

@@ -6,9 +6,12 @@
 
 import math
 from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
 
 
-def number(value: float) -> str:
+def number(value: float | np.floating[Any]) -> str:
     """Four significant digits, with a true minus sign."""
     return f"{value:.4g}".replace("-", "−", 1) if math.isfinite(value) else "not finite"
 

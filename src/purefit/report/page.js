@@ -25,7 +25,6 @@
       // plotly can follow the width of its place by itself, but a moment later: too late for paper.
       layout.width = place.clientWidth;
       layout.height = Math.min(layout.height, 1.1 * layout.width);
-      layout.uirevision = true; // Drawn again, a chart stays zoomed as it was.
       // On a touch screen a drag over a chart scrolls the page; with a mouse it zooms.
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
       Plotly.react(place, data, layout, config);

@@ -136,10 +136,7 @@ def _curve(name: str, contents: Contents) -> Html:
 def numbers(contents: Contents) -> Html:
     """The history as a table, folded away: the same as the curves for whoever wants or hears the figures."""
     epochs = max(map(len, contents.history.values()))
-    if epochs > MOST_ROWS:
-        kept = np.linspace(0, epochs - 1, MOST_ROWS).round().astype(int).tolist()
-    else:
-        kept = list(range(epochs))
+    kept = charts.evenly(epochs, MOST_ROWS).tolist()
     if contents.best_epoch and contents.best_epoch <= epochs:
         kept = sorted({*kept, contents.best_epoch - 1})
     rows = (
@@ -166,14 +163,14 @@ def _steps(name: str, values: Num[np.ndarray, " steps"], contents: Contents) -> 
     title, bad = _title(name), np.flatnonzero(~np.isfinite(values))
     if len(bad) == len(values):
         return tag("p", f"{title} was finite in no step, so there is no curve.", class_="quiet")
-    finite = values[np.isfinite(values)]
+    ends = (number(float(end(values[np.isfinite(values)]))) for end in (np.min, np.max))
     caption = f"{len(values)} steps, {contents.steps_per_epoch} an epoch."
     if len(bad):
         caption += f" {len(bad)} aren't finite, the first at step {bad[0] + 1}."
     return chart(
         f"{title} of each step",
         charts.each_step(values, contents.steps_per_epoch, contents.best_epoch),
-        f"Line chart of {title.lower()} by step, from {number(finite.min())} to {number(finite.max())}.",
+        f"Line chart of {title.lower()} by step, from {' to '.join(ends)}.",
         caption=caption,
     )
 
@@ -190,11 +187,11 @@ def outcome(contents: Contents) -> Html:
 
 def time(timings: tuple[tuple[str, float], ...]) -> Html:
     """Where the time went: a row for each stage with its bar on a common line, compiling told apart."""
-    known = [(stage, duration) for stage, duration in timings if np.isfinite(duration) and duration >= 0]
+    known = [(stage, float(duration)) for stage, duration in timings if 0 <= duration < np.inf]
     total = sum(duration for _, duration in known)
     if not total:
         return join([])
-    compiling = sum(duration for stage, duration in known if _compiles(stage))
+    compiling = sum((duration for stage, duration in known if _compiles(stage)), 0.0)
     starts = np.cumsum([0.0, *(duration for _, duration in known)])
     rows = (
         (stage, _bar(stage, start / total, duration / total), seconds(duration), percent(duration / total))
