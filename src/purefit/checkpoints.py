@@ -100,9 +100,19 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
             checkpointer.save(path.absolute(), tree, force=True)
         manifest = {"leaves": leaves_of(tree), "files": checksums(path)}
     except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
-        raise InputError(f"{path}: the checkpoint can't be written ({reason})") from error
+        raise InputError(f"{path}: the checkpoint can't be written ({reason_of(error)})") from error
     write_json(manifest_of(path), manifest)
+
+
+def reason_of(error: Exception) -> str:
+    """The system's own words, which TensorStore's errors end with.
+
+    >>> reason_of(ValueError("Error writing k: Failed to write 9 bytes: No space left [os_error_code='28']"))
+    'No space left'
+    """
+    text = getattr(error, "strerror", None) or str(error).strip().splitlines()[0]
+    system = re.search(r"([^:]+) \[os_error_code", text)
+    return system[1].strip() if system else text
 
 
 def load_latest(folder: Path, state: TrainState, warn: Callable[[str], None]) -> Checkpoint | None:
@@ -221,5 +231,7 @@ def orbax() -> Any:
     """Orbax's module, imported when it is first needed (it takes half a second), and without its chatter."""
     import orbax.checkpoint
 
-    logging.getLogger("absl").setLevel(logging.ERROR)
+    # What goes wrong is raised where it is waited for; these would tell it again, in many lines.
+    for chatter in ("absl", "asyncio"):
+        logging.getLogger(chatter).setLevel(logging.CRITICAL)
     return orbax.checkpoint

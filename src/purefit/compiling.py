@@ -1,6 +1,7 @@
 """Compilation: counted, timed, and kept from one program to the next in JAX's persistent cache."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,7 +66,11 @@ def cache_folder() -> Path:
 
 
 def keep_compiled_programs() -> None:
-    """Turns on JAX's persistent cache, for programs of any size. For programs that own the process."""
+    """Turns on JAX's persistent cache, for programs of any size. For programs that own the process.
+
+    A program that can't be kept is compiled again the next time; that needs no warning.
+    """
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
     if jax.config.jax_compilation_cache_dir is None:  # type: ignore[attr-defined]
         jax.config.update("jax_compilation_cache_dir", str(cache_folder()))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)

@@ -170,6 +170,7 @@ class Reader:
     def __init__(self, browser: Any, folder: Path) -> None:
         self.browser, self.folder = browser, folder
         self.complaints: list[str] = []
+        self.pages: list[Any] = []
 
     def __call__(self, contents: Contents, *, width: int = 1200, scheme: str = "light") -> Any:
         file = self.folder / "report.html"
@@ -180,6 +181,7 @@ class Reader:
         page.on("dialog", lambda dialog: (self.complaints.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: self._expect(request.url, file))
         page.goto(file.as_uri())
+        self.pages.append(page)
         return page
 
     def _expect(self, url: str, file: Path) -> None:
@@ -195,6 +197,8 @@ def read(chromium: Any, tmp_path: Path) -> Iterator[Reader]:
     """
     reader = Reader(chromium, tmp_path)
     yield reader
+    for page in reader.pages:
+        page.close()
     assert reader.complaints == []
 
 

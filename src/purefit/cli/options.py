@@ -24,12 +24,11 @@ class Common:
 
         from purefit.compiling import keep_compiled_programs
 
-        platform = {"auto": None, "gpu": "cuda,rocm"}.get(self.device, self.device)
-        if platform:
-            jax.config.update("jax_platforms", platform)
         keep_compiled_programs()
+        if self.device == "cpu":
+            jax.config.update("jax_platforms", "cpu")  # an accelerator isn't even started
         try:
-            jax.devices()
+            jax.devices(None if self.device == "auto" else self.device)
         except RuntimeError as error:
             raise InputError(f"--device {self.device}: JAX finds none here ({error})") from error
 

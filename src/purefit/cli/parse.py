@@ -3,7 +3,7 @@
 import contextlib
 import io
 import re
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, runtime_checkable
 
 import tyro
 
@@ -17,6 +17,7 @@ from purefit.cli.train import Train
 from purefit.errors import InputError
 
 
+@runtime_checkable
 class Command(Protocol):
     """What every command is: options that can be run."""
 
@@ -31,6 +32,7 @@ Commands = (
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
 )
+NAMES = ("train", "resume", "evaluate", "predict", "report", "runs")
 
 
 def parse(arguments: list[str]) -> Command:
@@ -52,15 +54,19 @@ def parse(arguments: list[str]) -> Command:
     except SystemExit as error:
         if error.code in (0, None):
             raise
-        raise InputError(one_line(complaint.getvalue())) from None
+        help_of = " ".join(["purefit", *(arguments[:1] if arguments[0] in NAMES else []), "--help"])
+        raise InputError(f"{one_line(complaint.getvalue())}; see {help_of}") from None
 
 
 def one_line(complaint: str) -> str:
-    """tyro's framed complaint without frames, colours and line breaks.
+    """What tyro complains of, without its frames, colours and explanations.
 
-    >>> one_line("╭─ Parsing error ─╮\\n│ Unrecognized options: --epoch │\\n╰───╯")
-    'Unrecognized options: --epoch'
+    >>> one_line("╭─ Error ─╮\\n│ Unrecognized options: --epoch │\\n│ Perhaps you meant: --epochs INT │\\n╰──╯")
+    'Unrecognized options: --epoch; perhaps you meant --epochs'
     """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", complaint)
     lines = [line.strip("│ ─\t") for line in plain.splitlines() if not line.startswith(("╭", "╰"))]
-    return " ".join(line for line in lines if line)
+    text = " ".join(line for line in lines if line)
+    text = re.split(r"\s*(?:For full helptext|Argument helptext:)", text)[0].rstrip(".")
+    problem, _, rest = text.partition(" Perhaps you meant: ")
+    return problem + (f"; perhaps you meant {rest.split()[0]}" if rest else "")

@@ -1,6 +1,8 @@
 """What `train` and `resume` share: the display, the signals that interrupt, and the exit code."""
 
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -26,6 +28,9 @@ def session(
     if save_every is not None and save_every < 1:
         raise InputError(f"--save-every must be at least 1, not {save_every}")
     common.prepare()
+    if not common.debug:
+        # What fails in Orbax's threads is raised where the checkpoint is waited for, too.
+        threading.excepthook = sys.unraisablehook = lambda _: None
     caught: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

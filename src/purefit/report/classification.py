@@ -49,12 +49,14 @@ def cells(results: Classification) -> Html:
     body = (
         tag("tr", name(text, "row"), *(cell(i, j) for j in range(len(names)))) for i, text in enumerate(names)
     )
+    # Names that would be wider than their columns stand upright in them.
+    columns = "upright" if any(len(text) > 5 for text in names) else ""
     return tag(
         "figure",
         tag("h3", "Confusion"),
         scrolling(
             "Confusion matrix",
-            tag("table", tag("thead", head), tag("tbody", *body), class_="confusion"),
+            tag("table", tag("thead", head), tag("tbody", *body), class_=f"confusion {columns}".strip()),
         ),
         tag("figcaption", "A row for each target, a column for each prediction. Percentages are of the row."),
         class_="panel",
