@@ -25,20 +25,24 @@ def as_arrays(hyper: Hyper) -> dict[str, np.ndarray]:
     return {name: np.asarray(value, np.float32) for name, value in hyper.items()}
 
 
+NOT_OFFERED = {"scale_by_rprop", "noisy_sgd", "optimistic_adam"}
+"""A part of an optimizer; one whose noise wants a key of its own; one that Optax has renamed."""
+
+
 @cache
 def rules() -> dict[str, Callable[..., optax.GradientTransformation]]:
-    """Every Optax optimizer that needs no more than a learning rate, by name.
+    """Every Optax optimizer that needs a learning rate and no more, by name.
 
     >>> {"adam", "adamw", "sgd", "lion"} <= set(rules())
     True
     """
     functions = {name: f for name, f in vars(optax).items() if inspect.isfunction(f) and name[0] != "_"}
-    return {name: f for name, f in functions.items() if _needs_only_a_rate(f) and "scale_by" not in name}
+    return {name: f for name, f in functions.items() if _needs_only_a_rate(f) and name not in NOT_OFFERED}
 
 
 def _needs_only_a_rate(function: Callable[..., Any]) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or parameters[0].name != "learning_rate":
+    if not parameters or parameters[0].name != "learning_rate" or parameters[0].default is not inspect.Parameter.empty:
         return False
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return all(p.default is not p.empty or p.kind in variadic for p in parameters[1:])

@@ -44,9 +44,13 @@ def open_trained(path: Path) -> Trained:
     units, hyper = units_of(run), hyper_of(run.config)
     recipe = recipe_of(run.config, run.schema, units, examples=run.config.batch_size)
     state = template(recipe, hyper, run.schema)
-    checkpoint = checkpoints.load_latest(run.checkpoints, state, lambda text: print(text, file=sys.stderr))
+    passed_over: list[str] = []
+    checkpoint = checkpoints.load_latest(run.checkpoints, state, passed_over.append)
     if checkpoint is None:
-        raise InputError(f"{path}: no whole checkpoint; train it with: purefit resume {path}")
+        reason = f" ({passed_over[0]})" if passed_over else ""
+        raise InputError(f"{path}: no whole checkpoint{reason}; train it with: purefit resume {path}")
+    for text in passed_over:
+        print(f"purefit: {text}", file=sys.stderr)
     return Trained(run, recipe, hyper, units, checkpoint)
 
 

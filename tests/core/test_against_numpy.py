@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import adam_epoch, loss_and_gradient, tree_map
 
 from purefit import Data, Examples, Recipe, core, losses, mlp, optimizer
+from reference import adam_epoch, loss_and_gradient, tree_map
 
 
 def to_numpy(layers):

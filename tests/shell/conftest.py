@@ -17,7 +17,9 @@ def cache(tmp_path_factory):
 @pytest.fixture
 def environment(cache):
     """A user's environment: nothing of this process's own settings for JAX."""
-    inherited = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")
+    }
     return inherited | {"XDG_CACHE_HOME": str(cache)}
 
 
@@ -43,8 +45,12 @@ def started(tmp_path, environment):
         processes.append(
             subprocess.Popen(
                 [sys.executable, "-m", "purefit", *map(str, arguments)],
-                cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         )
         return processes[-1]
 

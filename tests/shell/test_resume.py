@@ -7,8 +7,8 @@ import signal
 import time
 
 import pytest
-from experiments import assert_same_bits, events_of, go_on, train
 
+from experiments import assert_same_bits, events_of, go_on, train
 from purefit import InputError
 
 OPTIONS = {"epochs": 8, "batch_size": 32, "learning_rate": 0.05}

@@ -6,9 +6,10 @@ import json
 import jax
 import numpy as np
 import pytest
-from experiments import events_of, train
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+
+from experiments import events_of, train
 
 
 def test_training_on_digits_says_what_happens_and_leaves_a_run_folder(command, tmp_path):
@@ -18,7 +19,15 @@ def test_training_on_digits_says_what_happens_and_leaves_a_run_folder(command, t
     assert [event["epoch"] for event in events if event["event"] == "epoch"] == [1, 2, 3, 4, 5]
     assert (events[0]["event"], events[-1]["event"]) == ("start", "done")
     end = events[-1]
-    assert {"run", "test_accuracy", "epochs", "compilations", "compile_seconds", "train_seconds", "seconds"} <= set(end)
+    assert {
+        "run",
+        "test_accuracy",
+        "epochs",
+        "compilations",
+        "compile_seconds",
+        "train_seconds",
+        "seconds",
+    } <= set(end)
     assert end["run"] == "runs/digits-1"
     assert end["test_accuracy"] > 0.85
     folder = tmp_path / end["run"]
@@ -29,7 +38,9 @@ def test_training_on_digits_says_what_happens_and_leaves_a_run_folder(command, t
     assert metrics["test"]["accuracy"] == end["test_accuracy"]
     rows = list(csv.DictReader((folder / "history.csv").read_text().splitlines()))
     said = [event for event in events if event["event"] == "epoch"]
-    assert [float(row["valid_loss"]) for row in rows] == pytest.approx([event["valid_loss"] for event in said])
+    assert [float(row["valid_loss"]) for row in rows] == pytest.approx(
+        [event["valid_loss"] for event in said]
+    )
 
     # The second time, in a new process and a new folder: the same numbers, and nothing compiled.
     again = events_of(command("train", "digits", "--epochs", 5, "--json").stdout)[-1]
@@ -108,7 +119,9 @@ def test_regression_learns_in_any_unit_and_reports_in_the_users(tmp_path):
     errors = np.array(predictions.prediction) - y[300:]
     metrics = json.loads((tmp_path / "run/metrics.json").read_text())
     assert metrics["test"]["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)), rel=1e-3)
-    assert metrics["test"]["r2"] == pytest.approx(1 - np.sum(errors**2) / np.sum((y[300:] - y[300:].mean()) ** 2), abs=1e-4)
+    assert metrics["test"]["r2"] == pytest.approx(
+        1 - np.sum(errors**2) / np.sum((y[300:] - y[300:].mean()) ** 2), abs=1e-4
+    )
 
 
 def test_labels_of_text_are_predicted_by_name(tmp_path):
@@ -134,8 +147,8 @@ def test_a_batch_larger_than_the_data_is_made_smaller_aloud(blobs, tmp_path):
 
 
 def test_a_run_that_diverges_keeps_the_last_finite_state_and_says_so(command, blobs, tmp_path):
-    done = command("train", blobs, "--epochs", 6, "--optimizer", "sgd", "--learning-rate", 1e12, "--scaling", "none",
-                   "--out", "run", "--json")  # fmt: skip
+    options = "--epochs 6 --optimizer sgd --learning-rate 1e12 --scaling none --out run --json"
+    done = command("train", blobs, *options.split())
     assert done.returncode == 3, done.stderr
     end = events_of(done.stdout)[-1]
     assert end["status"] == "diverged"
