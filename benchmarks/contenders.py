@@ -12,6 +12,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,8 @@ def jax_model() -> tuple[Any, Any, Any]:
     import optax
 
     keys = jax.random.split(jax.random.key(0), 3)
-    shapes = zip(WIDTHS[:-1], WIDTHS[1:], keys, strict=True)
-    params = [(jax.random.normal(k, (m, n)) * (2 / m) ** 0.5, jax.numpy.zeros(n)) for m, n, k in shapes]
+    shapes = zip(pairwise(WIDTHS), keys, strict=True)
+    params = [(jax.random.normal(k, (m, n)) * (2 / m) ** 0.5, jax.numpy.zeros(n)) for (m, n), k in shapes]
 
     def apply(params: Any, x: Any) -> Any:
         for weight, bias in params[:-1]:
@@ -121,7 +122,7 @@ def torch() -> tuple[Epoch, Classify]:
     x, y, _, _ = arrays()
     x, y = torch.from_numpy(floats(x)), torch.from_numpy(y.astype(np.int64))
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(WIDTHS[:-1], WIDTHS[1:], strict=True):
+    for inputs, outputs in pairwise(WIDTHS):
         linear = nn.Linear(inputs, outputs)
         nn.init.kaiming_normal_(linear.weight, nonlinearity="relu")
         nn.init.zeros_(linear.bias)
@@ -150,9 +151,7 @@ def scikit_learn() -> tuple[Epoch, Classify]:
     x, y, _, _ = arrays()
     x = floats(x)
     model = MLPClassifier(WIDTHS[1:-1], batch_size=BATCH, alpha=0.0, learning_rate_init=RATE, random_state=0)
-    return lambda: model.partial_fit(x, y, classes=np.arange(10)), lambda images: model.predict(
-        floats(images)
-    )
+    return lambda: model.partial_fit(x, y, classes=np.arange(10)), lambda images: model.predict(floats(images))
 
 
 def keras() -> tuple[Epoch, Classify]:

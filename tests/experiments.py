@@ -26,9 +26,7 @@ def session(listener=None, stop_after=None, save_every=None):
         if listener:
             listener(event)
 
-    return Session(
-        listen, time.perf_counter(), lambda: stop_after is not None and len(seen) >= stop_after, save_every
-    )
+    return Session(listen, time.perf_counter(), lambda: stop_after is not None and len(seen) >= stop_after, save_every)
 
 
 def train(source, out, *, stop_after=None, listener=None, save_every=None, **options):

@@ -127,9 +127,7 @@ def optimizer_of(recipe: Recipe, hyper: Hyper) -> optax.GradientTransformation:
     return optimizer if isinstance(optimizer, optax.GradientTransformation) else optimizer(hyper)
 
 
-def fit(
-    recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""], state: TrainState | None = None
-) -> Fit:
+def fit(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""], state: TrainState | None = None) -> Fit:
     """Trains for `recipe.epochs` epochs, from `state` or from the beginning.
 
     hyper: scalars, read by the optimizer and the model. "patience" (epochs without a better one, after

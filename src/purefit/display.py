@@ -117,9 +117,7 @@ def finished(event: Event) -> str:
         f"{duration(event['seconds'])} in all"
     )
     what = f"{event['epochs']} epochs, best {event['best_epoch']}"
-    return "\n".join(
-        [f"{event['status']}: {'  '.join([*results, what])}", times, f"report: {event['report']}"]
-    )
+    return "\n".join([f"{event['status']}: {'  '.join([*results, what])}", times, f"report: {event['report']}"])
 
 
 def duration(seconds: float) -> str:

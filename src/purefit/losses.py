@@ -57,9 +57,7 @@ def absolute_error(
     return _per_example(jnp.abs(outputs - targets))
 
 
-def huber(
-    outputs: Float[Array, "batch *targets"], targets: Float[Array, "batch *targets"]
-) -> Float[Array, " batch"]:
+def huber(outputs: Float[Array, "batch *targets"], targets: Float[Array, "batch *targets"]) -> Float[Array, " batch"]:
     """½ error² up to an error of 1, |error| - ½ beyond (Huber, 1964).
 
     >>> huber(jnp.array([0.5, 3.0]), jnp.array([0.0, 0.0])).tolist()

@@ -44,11 +44,7 @@ def rules() -> dict[str, Callable[..., optax.GradientTransformation]]:
 
 def _needs_only_a_rate(function: Callable[..., Any]) -> bool:
     parameters = list(inspect.signature(function).parameters.values())
-    if (
-        not parameters
-        or parameters[0].name != "learning_rate"
-        or parameters[0].default is not inspect.Parameter.empty
-    ):
+    if not parameters or parameters[0].name != "learning_rate" or parameters[0].default is not inspect.Parameter.empty:
         return False
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return all(p.default is not p.empty or p.kind in variadic for p in parameters[1:])

@@ -57,9 +57,7 @@ def print_table(rows: list[dict[str, Any]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row if row[name] is not None))
     table = Table(box=None, pad_edge=False)
     for name in names:
-        table.add_column(
-            name.replace("_", " "), justify="left" if name in ("run", "status", "source") else "right"
-        )
+        table.add_column(name.replace("_", " "), justify="left" if name in ("run", "status", "source") else "right")
     for row in rows:
         table.add_row(*(cell(row.get(name)) for name in names))
     # Where nobody looks at a screen, no column is cut to fit one.

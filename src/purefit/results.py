@@ -33,9 +33,7 @@ class Results(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=0)
-def evaluate(
-    recipe: Recipe, hyper: Hyper, weights: TrainState | Best, examples: Examples
-) -> tuple[Array, Metrics]:
+def evaluate(recipe: Recipe, hyper: Hyper, weights: TrainState | Best, examples: Examples) -> tuple[Array, Metrics]:
     """The core's `predict` and `measure` as one program, named after what it does."""
     outputs = predict(recipe, hyper, weights, examples.x)
     return outputs, measure(recipe, outputs, examples)
@@ -66,9 +64,7 @@ def pictured(schema: Schema, results: Results, units: Units) -> Classification |
     return Classification(schema.classes, confusion(results.y, results.outputs), mistakes(schema, results))
 
 
-def confusion(
-    y: Int[np.ndarray, " n"], outputs: Float[np.ndarray, "n classes"]
-) -> Int[np.ndarray, "classes classes"]:
+def confusion(y: Int[np.ndarray, " n"], outputs: Float[np.ndarray, "n classes"]) -> Int[np.ndarray, "classes classes"]:
     """How often each class (row) was predicted as each (column).
 
     >>> confusion(np.array([0, 1, 1]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])).tolist()

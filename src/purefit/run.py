@@ -214,8 +214,6 @@ def write_history(run: Run, history: Mapping[str, Any]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["epoch", *columns])
         # str of a NumPy scalar has the digits that give back the same bits.
-        writer.writerows(
-            [number, *map(str, row)] for number, row in enumerate(zip(*columns.values(), strict=True), 1)
-        )
+        writer.writerows([number, *map(str, row)] for number, row in enumerate(zip(*columns.values(), strict=True), 1))
 
     write(run.path / "history.csv", put)

@@ -51,12 +51,8 @@ def metrics_of(checkpoint: Checkpoint, test: dict[str, float] | None) -> dict[st
         "status": status[Status(int(state.status))],
         "epochs": int(state.epoch),
         "best_epoch": best,
-        "train": {name: float(values[best - 1]) for name, values in history["train"].items()}
-        if best
-        else None,
-        "valid": {name: float(values[best - 1]) for name, values in history["valid"].items()}
-        if best
-        else None,
+        "train": {name: float(values[best - 1]) for name, values in history["train"].items()} if best else None,
+        "valid": {name: float(values[best - 1]) for name, values in history["valid"].items()} if best else None,
         "test": test,
     }
 
@@ -90,9 +86,7 @@ def done_event(run: Run, metrics: dict[str, Any], report: Path) -> Event:
     }
 
 
-def write_report(
-    run: Run, units: Units, checkpoint: Checkpoint, metrics: dict[str, Any], results: Results
-) -> Path:
+def write_report(run: Run, units: Units, checkpoint: Checkpoint, metrics: dict[str, Any], results: Results) -> Path:
     """Writes report.html into the run's folder; `metrics` is what metrics.json holds, so far as known."""
     history = columns_of(checkpoint.history)
     history.pop("gradient_norm", None)  # shown by step

@@ -116,7 +116,6 @@ def report(path: Path) -> Path:
     rows = rows_to_show(parts.dataset, parts.split)
     results = results_of(trained.recipe, trained.hyper, trained.best, trained.units, rows)
     metrics = trained.run.metrics or (
-        metrics_of(trained.checkpoint, results.metrics if rows.split == "test" else None)
-        | {"status": "unfinished"}
+        metrics_of(trained.checkpoint, results.metrics if rows.split == "test" else None) | {"status": "unfinished"}
     )
     return write_report(trained.run, parts.split.units, trained.checkpoint, metrics, results)

@@ -64,9 +64,7 @@ def test_binary_cross_entropy_is_scikit_learns_log_loss(shape):
         (losses.absolute_error, sklearn.metrics.mean_absolute_error),
         (
             losses.huber,
-            lambda y, p, sample_weight: np.average(
-                scipy.special.huber(1, y - p).mean(1), weights=sample_weight
-            ),
+            lambda y, p, sample_weight: np.average(scipy.special.huber(1, y - p).mean(1), weights=sample_weight),
         ),
     ],
 )
@@ -88,13 +86,8 @@ def test_accuracy_and_top_k_are_scikit_learns(classified):
 def test_rmse_and_r2_are_scikit_learns(measured):
     outputs, targets, weight = measured
     units = jnp.array([1.0, 10.0, 100.0])
-    rmse = (
-        sklearn.metrics.mean_squared_error(targets * units[None], outputs * units[None], sample_weight=weight)
-        ** 0.5
-    )
-    assert metrics.rmse((1.0, 10.0, 100.0)).function(outputs, targets, weight) == pytest.approx(
-        rmse, rel=1e-5
-    )
+    rmse = sklearn.metrics.mean_squared_error(targets * units[None], outputs * units[None], sample_weight=weight) ** 0.5
+    assert metrics.rmse((1.0, 10.0, 100.0)).function(outputs, targets, weight) == pytest.approx(rmse, rel=1e-5)
     r2 = sklearn.metrics.r2_score(targets, outputs, sample_weight=weight)
     assert metrics.r2.function(outputs, targets, weight) == pytest.approx(r2, rel=1e-4)
 

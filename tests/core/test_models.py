@@ -12,9 +12,7 @@ from purefit.models import ACTIVATIONS, standard_scaling, unit_scaling
 
 def examples(x, weight=None):
     x = jnp.asarray(x)
-    return Examples(
-        x, jnp.zeros(len(x), jnp.int32), jnp.ones(len(x)) if weight is None else jnp.asarray(weight)
-    )
+    return Examples(x, jnp.zeros(len(x), jnp.int32), jnp.ones(len(x)) if weight is None else jnp.asarray(weight))
 
 
 def test_weights_are_normal_with_variance_two_over_inputs_and_biases_zero():

@@ -42,9 +42,7 @@ def test_clip_norm_scales_the_whole_gradient():
 
 def test_weight_decay_pulls_matrices_and_leaves_biases_alone():
     step = update(optimizer("sgd")({"learning_rate": 0.5, "weight_decay": 0.1}))
-    np.testing.assert_allclose(
-        step["weight"], -0.5 * (GRADIENT["weight"] + 0.1 * PARAMS["weight"]), rtol=1e-6
-    )
+    np.testing.assert_allclose(step["weight"], -0.5 * (GRADIENT["weight"] + 0.1 * PARAMS["weight"]), rtol=1e-6)
     np.testing.assert_allclose(step["bias"], -0.5 * GRADIENT["bias"])
 
 
@@ -66,9 +64,7 @@ def test_the_nearest_name_is_suggested():
 def test_every_named_optimizer_trains_with_a_traced_rate(name, data):
     """Its state keeps its types, or the scan over steps would refuse it; and a step changes the weights."""
     recipe = Recipe(mlp((4,), 3), optimizer(name), losses.softmax_cross_entropy, epochs=1, batch_size=60)
-    run = jax.jit(fit, static_argnums=0)(
-        recipe, {"learning_rate": jnp.float32(1e-3)}, data, jax.random.key(0)
-    )
+    run = jax.jit(fit, static_argnums=0)(recipe, {"learning_rate": jnp.float32(1e-3)}, data, jax.random.key(0))
     before = core.init(recipe, {"learning_rate": jnp.float32(1e-3)}, data, jax.random.key(0))
     assert core.all_finite(run.state.params)
     assert not np.array_equal(run.state.params[0]["weight"], before.params[0]["weight"])

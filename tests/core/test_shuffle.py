@@ -55,9 +55,7 @@ def test_shuffle_is_a_permutation(size, seed):
 
 
 def test_shuffle_puts_each_example_at_each_place_equally_often():
-    orders = np.asarray(
-        jax.vmap(lambda key: core.shuffle(key, 5))(jax.random.split(jax.random.key(0), 20_000))
-    )
+    orders = np.asarray(jax.vmap(lambda key: core.shuffle(key, 5))(jax.random.split(jax.random.key(0), 20_000)))
     counts = np.array([[np.sum(orders[:, place] == example) for place in range(5)] for example in range(5)])
     # 4,000 expected; five standard deviations are 283.
     assert np.abs(counts - 4000).max() < 283

@@ -18,9 +18,7 @@ def test_the_best_epoch_is_the_one_of_lowest_validation_loss(recipe, data):
     run = jit_fit(recipe, hyper, data, jax.random.key(0))
     losses = run.history["valid"]["loss"]
     assert run.best.epoch == 1 + np.argmin(losses) < 12
-    assert evaluate(recipe, hyper, run.best, data.valid)["loss"] == pytest.approx(
-        float(losses.min()), rel=1e-6
-    )
+    assert evaluate(recipe, hyper, run.best, data.valid)["loss"] == pytest.approx(float(losses.min()), rel=1e-6)
 
 
 def test_the_best_epoch_by_accuracy_is_the_first_of_highest_accuracy(recipe, data):
@@ -78,12 +76,8 @@ def test_a_diverging_run_keeps_its_last_finite_state(recipe, data):
 
 def test_a_diverging_member_touches_no_other(recipe, data):
     rates = jnp.array([1e-2, jnp.inf, 2e-2])
-    members = jax.jit(jax.vmap(lambda rate: fit(recipe, {"learning_rate": rate}, data, jax.random.key(0))))(
-        rates
-    )
+    members = jax.jit(jax.vmap(lambda rate: fit(recipe, {"learning_rate": rate}, data, jax.random.key(0))))(rates)
     assert members.state.status.tolist() == [Status.RUNNING, Status.DIVERGED, Status.RUNNING]
     for i in (0, 2):
         alone = jit_fit(recipe, {"learning_rate": rates[i]}, data, jax.random.key(0))
-        np.testing.assert_allclose(
-            members.state.params[0]["weight"][i], alone.state.params[0]["weight"], atol=2e-4
-        )
+        np.testing.assert_allclose(members.state.params[0]["weight"][i], alone.state.params[0]["weight"], atol=2e-4)

@@ -23,9 +23,7 @@ def assert_same(a, b, atol=0.0):
 
 
 def test_jit_changes_only_rounding(recipe, hyper, data):
-    assert_same(
-        jit_fit(recipe, hyper, data, jax.random.key(0)), fit(recipe, hyper, data, jax.random.key(0)), 1e-4
-    )
+    assert_same(jit_fit(recipe, hyper, data, jax.random.key(0)), fit(recipe, hyper, data, jax.random.key(0)), 1e-4)
 
 
 def test_the_same_arguments_give_the_same_bits(recipe, hyper, data):
@@ -110,9 +108,7 @@ def test_the_validation_loss_has_a_gradient_in_the_learning_rate(data):
         return core.evaluate(recipe, {"rate": rate}, run.state, data.valid)["loss"]
 
     with jax.enable_x64(True):
-        data = jax.tree.map(
-            lambda leaf: jnp.asarray(leaf, float) if leaf.dtype == jnp.float32 else leaf, data
-        )
+        data = jax.tree.map(lambda leaf: jnp.asarray(leaf, float) if leaf.dtype == jnp.float32 else leaf, data)
         gradient = jax.jit(jax.grad(valid_loss))(0.1)
         difference = (jax.jit(valid_loss)(0.1 + 1e-5) - jax.jit(valid_loss)(0.1 - 1e-5)) / 2e-5
         assert gradient.dtype == jnp.float64
@@ -173,8 +169,6 @@ def test_the_core_makes_no_nan_on_the_way(recipe, hyper, data):
 
 def test_the_core_mixes_no_types_unasked(data):
     """With plain SGD: Optax's Adam itself relies on promotion."""
-    recipe = Recipe(
-        mlp((4,), 3), lambda h: optax.sgd(h["rate"]), losses.softmax_cross_entropy, epochs=1, batch_size=50
-    )
+    recipe = Recipe(mlp((4,), 3), lambda h: optax.sgd(h["rate"]), losses.softmax_cross_entropy, epochs=1, batch_size=50)
     with jax.numpy_dtype_promotion("strict"):
         fit(recipe, {"rate": jnp.float32(0.1)}, data, jax.random.key(0))

@@ -153,9 +153,7 @@ def runs() -> SimpleNamespace:
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    sync_api = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright, to read pages in a browser"
-    )
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, to read pages in a browser")
     if not CHROMIUM.exists():
         pytest.skip(f"needs {CHROMIUM}, to read pages in a browser")
     with sync_api.sync_playwright() as playwright:

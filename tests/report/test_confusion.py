@@ -9,9 +9,7 @@ def test_scores_are_those_of_scikit_learn() -> None:
     targets, predictions = rng.integers(0, 7, (2, 500))
     expected = precision_recall_fscore_support(targets, predictions)
     scores = by_class(confusion_matrix(targets, predictions))
-    for found, reference in zip(
-        (scores.precision, scores.recall, scores.f1, scores.examples), expected, strict=True
-    ):
+    for found, reference in zip((scores.precision, scores.recall, scores.f1, scores.examples), expected, strict=True):
         np.testing.assert_allclose(found, reference, rtol=1e-12)
 
 

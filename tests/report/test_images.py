@@ -38,9 +38,7 @@ def test_a_shape_that_is_no_image_is_refused_by_name(shape: tuple[int, ...]) -> 
         png(np.zeros(shape, np.uint8))
 
 
-@pytest.mark.parametrize(
-    "dtype", ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64"]
-)
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "float64"])
 def test_least_is_black_and_greatest_is_white_in_every_dtype(dtype: str) -> None:
     np.testing.assert_array_equal(stretched(np.array([[0, 1], [1, 0]], dtype)), [[0, 255], [255, 0]])
 

@@ -186,9 +186,7 @@ def test_a_hundred_classes_get_a_heat_map_that_tells_names_and_counts_on_a_phone
 
 def test_gallery_images_are_loaded_and_show_the_pixels(runs: SimpleNamespace, fashion: Any) -> None:
     page = fashion
-    sizes = page.locator(".gallery img").evaluate_all(
-        "images => images.map(i => [i.naturalWidth, i.naturalHeight])"
-    )
+    sizes = page.locator(".gallery img").evaluate_all("images => images.map(i => [i.naturalWidth, i.naturalHeight])")
     assert sizes == [[28, 28]] * 12
     pixels = page.locator(".gallery img").first.evaluate("""image => {
         const canvas = document.createElement("canvas");

@@ -17,9 +17,7 @@ def cache(tmp_path_factory):
 @pytest.fixture
 def environment(cache):
     """A user's environment: nothing of this process's own settings for JAX."""
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")
-    }
+    inherited = {name: value for name, value in os.environ.items() if name not in ("XLA_FLAGS", "JAX_PLATFORMS")}
     return inherited | {"XDG_CACHE_HOME": str(cache)}
 
 

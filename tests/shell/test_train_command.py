@@ -38,9 +38,7 @@ def test_training_on_digits_says_what_happens_and_leaves_a_run_folder(command, t
     assert metrics["test"]["accuracy"] == end["test_accuracy"]
     rows = list(csv.DictReader((folder / "history.csv").read_text().splitlines()))
     said = [event for event in events if event["event"] == "epoch"]
-    assert [float(row["valid_loss"]) for row in rows] == pytest.approx(
-        [event["valid_loss"] for event in said]
-    )
+    assert [float(row["valid_loss"]) for row in rows] == pytest.approx([event["valid_loss"] for event in said])
 
     # The second time, in a new process and a new folder: the same numbers, and nothing compiled.
     again = events_of(command("train", "digits", "--epochs", 5, "--json").stdout)[-1]

@@ -18,9 +18,7 @@ DIVERGED = 3
 
 
 @contextmanager
-def session(
-    common: Common, *, quiet: bool, save_every: int | None
-) -> Iterator[tuple[Session, Callable[[Event], int]]]:
+def session(common: Common, *, quiet: bool, save_every: int | None) -> Iterator[tuple[Session, Callable[[Event], int]]]:
     """A session, and the function from its last event to the exit code.
 
     Ctrl-C and SIGTERM end training after the last whole epoch; a second one ends the program at once.
@@ -30,7 +28,8 @@ def session(
     common.prepare()
     if not common.debug:
         # What fails in Orbax's threads is raised where the checkpoint is waited for, too.
-        threading.excepthook = sys.unraisablehook = lambda _: None
+        threading.excepthook = lambda _: None
+        sys.unraisablehook = lambda _: None
     caught: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:

@@ -38,7 +38,8 @@ class Schema:
         >>> Schema.from_json(schema.to_json()) == schema
         True
         """
-        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in values.items()})
+        fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**fields)
 
 
 @dataclass(frozen=True)
@@ -71,5 +72,5 @@ def fingerprint(*arrays: np.ndarray | None) -> str:
     for array in arrays:
         digest.update(b"none;" if array is None else f"{array.dtype.str}{array.shape};".encode())
         if array is not None:
-            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+            digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

@@ -52,8 +52,6 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"{path}: damaged gzip ({error}); download it again") from error
 
 
-
-
 def find_idx(folder: Path, split: str, what: str) -> Path | None:
     """The file of a split's "images" or "labels" in the folder, under any of its names; None without one."""
     rank = 3 if what == "images" else 1

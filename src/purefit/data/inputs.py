@@ -18,9 +18,7 @@ def check_inputs(x: np.ndarray, place: str, shape: tuple[int, ...] | None = None
     if 0 in x.shape:
         raise InputError(f"{place}: empty, its shape is {x.shape}")
     if shape is not None and x.shape[1:] != shape:
-        raise InputError(
-            f"{place}: {describe(x.shape[1:])} an example, but {describe(shape)} in the training data"
-        )
+        raise InputError(f"{place}: {describe(x.shape[1:])} an example, but {describe(shape)} in the training data")
     return to_32_bits(x, place)
 
 
@@ -63,8 +61,9 @@ def narrow(array: np.ndarray, place: str) -> np.ndarray:
 def check_finite(array: np.ndarray, place: str, problem: str = "") -> None:
     """Raises InputError that names the first number that isn't finite, and counts them."""
     # A sum is finite only if every number is: one fast pass, and the slow one only if it isn't.
-    if np.isfinite(array.sum(dtype=np.float64)):
-        return
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(array.sum(dtype=np.float64)):
+            return
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         first = tuple(bad[0])

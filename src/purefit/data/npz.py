@@ -20,7 +20,8 @@ def read_npz(path: Path, *, targets: bool = True) -> dict[str, np.ndarray]:
     """
     arrays: dict[str, np.ndarray] = {}
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz archive; save it with np.savez")
             present = archive.files

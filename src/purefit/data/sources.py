@@ -118,7 +118,8 @@ def schema_of(raw: Raw, x: np.ndarray, task: Literal["auto", "classification", "
         return Schema("regression", x.shape[1:], str(x.dtype), (), (), numbers(y, place).shape[1])
     labels = labels_of(y, place)
     named = raw.classes and labels == tuple(range(len(raw.classes)))
-    classes = raw.classes if named else tuple(map(str, labels))
+    names = map(bool, labels) if y.dtype.kind == "b" else labels
+    classes = raw.classes if named else tuple(map(str, names))
     return Schema("classification", x.shape[1:], str(x.dtype), classes, labels, 0)
 
 

@@ -159,9 +159,7 @@ def confusion(classes: Sequence[str], counts: Integer[np.ndarray, "classes class
     return figure
 
 
-def against_actual(
-    targets: Float[np.ndarray, " examples"], predictions: Float[np.ndarray, " examples"]
-) -> Figure:
+def against_actual(targets: Float[np.ndarray, " examples"], predictions: Float[np.ndarray, " examples"]) -> Figure:
     """Predictions over targets, at most `MOST_SCATTERED` of them, with the line where the two are equal."""
     kept = evenly(len(targets), MOST_SCATTERED)
     x, y = targets[kept], predictions[kept]
@@ -219,9 +217,7 @@ def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) 
         "ticklabelstandoff": 4,
     }
     layout = {
-        "xaxis": axis
-        | {"showgrid": False, "showline": True, "ticks": "outside", "zeroline": False}
-        | _titled(x),
+        "xaxis": axis | {"showgrid": False, "showline": True, "ticks": "outside", "zeroline": False} | _titled(x),
         "yaxis": axis | {"showline": False, "ticks": ""} | _titled(y),
         "font": {"family": "var(--font)", "size": 12, "color": "var(--muted)"},
         "hoverlabel": {
@@ -240,9 +236,7 @@ def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) 
 
 
 def _titled(axis: dict[str, Any]) -> dict[str, Any]:
-    return axis | (
-        {"title": {"text": axis["title"], "standoff": 8, "font": {"size": 12}}} if "title" in axis else {}
-    )
+    return axis | ({"title": {"text": axis["title"], "standoff": 8, "font": {"size": 12}}} if "title" in axis else {})
 
 
 def _counted(unit: str, ends: list[float | int]) -> dict[str, Any]:

@@ -46,9 +46,7 @@ def cells(results: Classification) -> Html:
         return tag("th", tag("span", text), scope=scope, title=text)
 
     head = tag("tr", tag("td"), *(name(text, "col") for text in names))
-    body = (
-        tag("tr", name(text, "row"), *(cell(i, j) for j in range(len(names)))) for i, text in enumerate(names)
-    )
+    body = (tag("tr", name(text, "row"), *(cell(i, j) for j in range(len(names)))) for i, text in enumerate(names))
     # Names that would be wider than their columns stand upright in them.
     columns = "upright" if any(len(text) > 5 for text in names) else ""
     return tag(

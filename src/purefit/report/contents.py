@@ -52,9 +52,7 @@ class Classification:
     def __post_init__(self) -> None:
         k = len(self.classes)
         if self.confusion.shape != (k, k):
-            raise ValueError(
-                f"confusion: expected shape ({k}, {k}) for {k} classes, got {self.confusion.shape}"
-            )
+            raise ValueError(f"confusion: expected shape ({k}, {k}) for {k} classes, got {self.confusion.shape}")
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,7 @@ class Regression:
         for name in ("targets", "predictions"):
             shape = getattr(self, name).shape
             if shape != (len(self.targets), len(self.names)):
-                raise ValueError(
-                    f"{name}: expected shape ({len(self.targets)}, {len(self.names)}), got {shape}"
-                )
+                raise ValueError(f"{name}: expected shape ({len(self.targets)}, {len(self.names)}), got {shape}")
 
 
 @dataclass(frozen=True)

@@ -53,9 +53,7 @@ def png(image: UInt8[np.ndarray, "height width *channels"]) -> bytes:
     """
     channels = image.shape[2] if image.ndim == 3 else 1
     if image.ndim not in (2, 3) or channels not in (1, 3) or 0 in image.shape:
-        raise ValueError(
-            f"image: expected shape (height, width) or (height, width, 1 or 3), got {image.shape}"
-        )
+        raise ValueError(f"image: expected shape (height, width) or (height, width, 1 or 3), got {image.shape}")
     height, width = image.shape[:2]
     header = struct.pack(">2I5B", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
     rows = image.reshape(height, width * channels)

@@ -21,9 +21,7 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
 
     In an attribute's name `_` stands for `-`, and a last `_` keeps it apart from Python's words: `class_`.
     """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
-    )
+    written = "".join(f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items())
     if name in VOID:
         return Html(f"<{name}{written}>")
     return Html(f"<{name}{written}>{join(children)}</{name}>")
@@ -31,9 +29,7 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
 
 def join(children: Iterable[str]) -> Html:
     """The children one after the other, those that aren't `Html` escaped."""
-    return Html(
-        "".join(child if isinstance(child, Html) else escape(child, quote=False) for child in children)
-    )
+    return Html("".join(child if isinstance(child, Html) else escape(child, quote=False) for child in children))
 
 
 def section(identity: str, title: str, *children: str) -> Html:
@@ -55,10 +51,7 @@ def table(
     body = (
         tag(
             "tr",
-            *(
-                cell("td", content, i) if i else cell("th", content, i, scope="row")
-                for i, content in enumerate(row)
-            ),
+            *(cell("td", content, i) if i else cell("th", content, i, scope="row") for i, content in enumerate(row)),
         )
         for row in rows
     )

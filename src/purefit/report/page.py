@@ -148,9 +148,7 @@ def numbers(contents: Contents) -> Html:
     )
     names = (name.replace("_", " ") for name in contents.history)
     caption = "Each epoch" if len(kept) == epochs else f"{len(kept)} of {epochs} epochs"
-    return tag(
-        "details", tag("summary", "The numbers"), table(caption, ("epoch", *names), rows, class_="long")
-    )
+    return tag("details", tag("summary", "The numbers"), table(caption, ("epoch", *names), rows, class_="long"))
 
 
 def steps(contents: Contents) -> Html:
@@ -197,9 +195,7 @@ def time(timings: tuple[tuple[str, float], ...]) -> Html:
         (stage, _bar(stage, start / total, duration / total), seconds(duration), percent(duration / total))
         for (stage, duration), start in zip(known, starts, strict=False)
     )
-    sentence = (
-        f"{seconds(total)} in all: {seconds(compiling)} compiling, {seconds(total - compiling)} running."
-    )
+    sentence = f"{seconds(total)} in all: {seconds(compiling)} compiling, {seconds(total - compiling)} running."
     return table(sentence, ("stage", "one after the other", "time", "share"), rows, class_="time", words=2)
 
 
