@@ -177,7 +177,7 @@ def leaves_of(tree: Any) -> dict[str, str]:
 
 def history_target(recorded: dict[str, str]) -> Metrics:
     """The history's tree of shapes, from the leaves in a manifest."""
-    target: Metrics = {}
+    target: Metrics = {"train": {}, "valid": {}, "steps": {}}
     for leaf, kind in recorded.items():
         keys = re.findall(r"\['(.*?)'\]", leaf)
         if keys[0] == "history":

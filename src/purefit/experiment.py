@@ -115,6 +115,7 @@ def train_epochs(
     writer = checkpoints.Writer(run.checkpoints, session.save_every, session.listener)
     key = jax.jit(jax.random.key)(run.config.seed)
     examples = len(parts.split.train_rows)
+    before = len(history)
     trained = compiled = 0.0
 
     def on_epoch(progress: Progress) -> None:
@@ -129,7 +130,7 @@ def train_epochs(
         event: Event = {"event": "epoch", "epoch": len(history), "epochs": run.config.epochs}
         event |= {name: float(value) for name, value in columns_of(progress.metrics).items()}
         event |= {"examples_per_second": examples / seconds, "seconds": seconds}
-        session.listener(event | {"seconds_left": left * trained / len(history)})
+        session.listener(event | {"seconds_left": left * trained / (len(history) - before)})
         writer.offer(epoch, snapshot(progress.state, history))
 
     fit = train(

@@ -172,3 +172,29 @@ def test_the_core_mixes_no_types_unasked(data):
     recipe = Recipe(mlp((4,), 3), lambda h: optax.sgd(h["rate"]), losses.softmax_cross_entropy, epochs=1, batch_size=50)
     with jax.numpy_dtype_promotion("strict"):
         fit(recipe, {"rate": jnp.float32(0.1)}, data, jax.random.key(0))
+
+
+def test_every_function_of_the_core_is_compiled_mapped_and_differentiated(recipe, hyper, data):
+    """Mapped over three keys and compiled, each gives what it gives alone; evaluating has a gradient."""
+    keys = jax.random.split(jax.random.key(0), 3)
+    states = jax.vmap(lambda key: core.init(recipe, hyper, data, key))(keys)
+    batch = core.take(data.train, jnp.arange(16))
+    functions = {
+        "init": lambda key, state: core.init(recipe, hyper, data, key),
+        "epoch": lambda key, state: core.epoch(recipe, hyper, data, key, state),
+        "step": lambda key, state: core.step(recipe, hyper, batch, key, state),
+        "predict": lambda key, state: core.predict(recipe, hyper, state, data.valid.x),
+        "evaluate": lambda key, state: core.evaluate(recipe, hyper, state.best, data.valid),
+    }
+    for function in functions.values():
+        mapped = jax.jit(jax.vmap(function))(keys, states)
+        alone = function(keys[1], jax.tree.map(lambda leaf: leaf[1], states))
+        assert_same(jax.tree.map(lambda leaf: leaf[1], mapped), alone, 1e-4)
+
+    def loss(params):
+        return core.evaluate(recipe, hyper, state._replace(params=params), data.valid)["loss"]
+
+    state = jax.tree.map(lambda leaf: leaf[0], states)
+    gradient = jax.jit(jax.grad(loss))(state.params)
+    assert core.all_finite(gradient)
+    assert any(leaf.any() for leaf in jax.tree.leaves(gradient))

@@ -30,6 +30,23 @@ def test_an_interrupted_run_resumes_to_the_same_bits(blobs, tmp_path, whole, epo
     assert_same_bits(tmp_path / "run", whole)
 
 
+def test_a_run_without_held_out_rows_resumes_too(blobs, tmp_path):
+    options = OPTIONS | {"valid": 0.0}
+    train(blobs, tmp_path / "whole", **options)
+    train(blobs, tmp_path / "run", stop_after=4, **options)
+    go_on(tmp_path / "run")
+    assert_same_bits(tmp_path / "run", tmp_path / "whole")
+
+
+def test_a_diverged_run_stays_diverged(blobs, tmp_path):
+    options = {"epochs": 6, "optimizer": "sgd", "learning_rate": 1e12, "scaling": "none"}
+    done = train(blobs, tmp_path / "run", **options)
+    history = (tmp_path / "run/history.csv").read_text()
+    again = go_on(tmp_path / "run")
+    assert (done["status"], again["status"], again["epochs"]) == ("diverged", "diverged", done["epochs"])
+    assert (tmp_path / "run/history.csv").read_text() == history
+
+
 def test_patience_counts_on_over_an_interruption(blobs, tmp_path):
     options = {"epochs": 200, "learning_rate": 0.1, "patience": 3}
     whole = train(blobs, tmp_path / "whole", **options)
