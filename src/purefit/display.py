@@ -78,8 +78,8 @@ def describe(event: Event) -> str:
     """An event in words; "" for those that a reader needn't see.
 
     >>> describe({"event": "epoch", "epoch": 3, "epochs": 10, "loss": 0.25, "valid_accuracy": 0.875,
-    ...     "gradient_norm": 1.0, "examples_per_second": 80000.0, "seconds": 0.7, "seconds_left": 4.9})
-    'epoch  3/10  loss 0.2500  valid accuracy 0.8750  80,000 examples/s  5 s left'
+    ...     "gradient_norm": 1.0, "examples_per_second": 80000.0, "seconds": 0.7, "seconds_left": 7.0})
+    'epoch  3/10  loss 0.2500  valid accuracy 0.8750  80,000 examples/s  7 s left'
     """
     match event["event"]:
         case "start":
@@ -123,7 +123,7 @@ def finished(event: Event) -> str:
 def duration(seconds: float) -> str:
     """A time span for people.
 
-    >>> [duration(s) for s in (0.25, 7.6, 75, 7300)]
+    >>> [duration(s) for s in (0.25, 7.6, 75, 7320)]
     ['0.2 s', '8 s', '1 min 15 s', '2 h 2 min']
     """
     if seconds < 5:
