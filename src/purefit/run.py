@@ -191,6 +191,7 @@ def _lock(run: Run, kind: int) -> Iterator[bool]:
 def columns_of(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """An epoch's (or a history's) metrics by their names in tables.
 
+    >>> import numpy as np
     >>> list(columns_of({"train": {"loss": 1.0}, "valid": {"loss": 2.0}, "steps": {"gradient_norm": np.ones(3)}}))
     ['loss', 'valid_loss', 'gradient_norm']
     """

@@ -4,6 +4,7 @@ It adds nothing to the mathematics: `train` returns what `fit` returns. The next
 running on the device while what belongs to the last one (progress, checkpoints) is done on the host.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -76,12 +77,23 @@ def train(
 
 
 def wait(arrays: Any, interrupted: Callable[[], bool]) -> bool:
-    """Whether the arrays came to be computed before `interrupted()` was true."""
-    last = jax.tree.leaves(arrays)[0]
+    """Whether the arrays came to be computed before `interrupted()` was true.
+
+    Another thread waits for the device: in this one Python would handle no signal until it is done, and
+    asking again and again whether it is would take time from a CPU that computes.
+    """
+    computed = threading.Event()
+
+    def block() -> None:
+        try:
+            jax.block_until_ready(arrays)
+        finally:
+            computed.set()
+
+    threading.Thread(target=block, daemon=True).start()
     while not interrupted():
-        if last.is_ready():
+        if computed.wait(timeout=0.05):
             return True
-        time.sleep(0.001)
     return False
 
 
