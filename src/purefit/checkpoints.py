@@ -46,7 +46,7 @@ class Writer:
         self.worker = ThreadPoolExecutor(1, thread_name_prefix="checkpoints")
         self.running: Future[None] | None = None
         self.saved = self.offered = -1
-        self.next_time = 0.0
+        self.next_time = time.perf_counter() + 1  # what took less is soon trained again
         self.latest: Callable[[], Checkpoint] | None = None
         folder.mkdir(exist_ok=True)
         self.worker.submit(orbax)  # imported while the first epoch compiles

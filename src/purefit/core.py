@@ -16,6 +16,7 @@ True
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -165,6 +166,7 @@ def epoch(
     A run that has stopped or diverged stays as it is, with NaN for metrics.
     """
 
+    @partial(jax.jit, inline=True)  # traced once, although its shapes are asked for as well
     def run(state: TrainState) -> tuple[TrainState, Metrics]:
         new, metrics = train_pass(recipe, hyper, data.train, key, state)
         score, valid = validate(recipe, hyper, data, new)
