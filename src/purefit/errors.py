@@ -5,7 +5,7 @@ names the place and says what to do. The command prints that line and exits with
 """
 
 
-class InputError(ValueError):
+class InputError(Exception):
     """Something the user gave cannot be used.
 
     >>> raise InputError("digits.npz: no array named 'y'; found 'x', 'labels'")

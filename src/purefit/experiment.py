@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 from purefit import checkpoints
 from purefit.checkpoints import Checkpoint
@@ -113,7 +114,7 @@ def train_epochs(
     """
     history = unstack(checkpoint) if checkpoint else []
     writer = checkpoints.Writer(run.checkpoints, session.save_every, session.listener)
-    key = jax.jit(jax.random.key)(run.config.seed)
+    key = jax.jit(jax.random.key)(np.uint32(run.config.seed))
     examples = len(parts.split.train_rows)
     before = len(history)
     trained = compiled = 0.0

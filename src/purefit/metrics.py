@@ -86,7 +86,9 @@ def _r2(
     share = weight / jnp.where(jnp.sum(weight) > 0, jnp.sum(weight), 1)
     residual = jnp.tensordot(share, (targets - outputs) ** 2, 1)
     variance = jnp.tensordot(share, (targets - jnp.tensordot(share, targets, 1)[None]) ** 2, 1)
-    return jnp.mean(1 - residual / variance)
+    explained = 1 - residual / jnp.where(variance > 0, variance, 1)
+    # Of targets that are all alike nothing can be explained: 1 for hitting them, 0 for missing, as scikit-learn has it.
+    return jnp.mean(jnp.where(variance > 0, explained, jnp.where(residual > 0, 0.0, 1.0)))
 
 
 r2 = Metric("r2", _r2, maximize=True)

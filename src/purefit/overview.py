@@ -16,14 +16,15 @@ def overview(folder: Path) -> list[dict[str, Any]]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; `purefit train digits` makes runs/ and a run in it")
     paths = [path for path in sorted(folder.iterdir()) if (path / "config.json").exists()]
-    runs: list[Run] = []
+    rows: list[tuple[str, dict[str, Any]]] = []
     unreadable: list[dict[str, Any]] = []
     for path in paths:
         try:
-            runs.append(open_run(path))
+            run = open_run(path)
+            rows.append((run.created, row_of(run)))
         except InputError as error:
             unreadable.append({"run": str(path), "status": f"unreadable: {error}"})
-    return [row_of(run) for run in sorted(runs, key=lambda run: run.created)] + unreadable
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])] + unreadable
 
 
 def row_of(run: Run) -> dict[str, Any]:

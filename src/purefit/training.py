@@ -90,7 +90,7 @@ def wait(arrays: Any, interrupted: Callable[[], bool]) -> bool:
         finally:
             computed.set()
 
-    threading.Thread(target=block, daemon=True).start()
+    threading.Thread(target=block).start()  # not a daemon: ending the program inside XLA would abort it
     while not interrupted():
         if computed.wait(timeout=0.05):
             return True

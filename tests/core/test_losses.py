@@ -112,3 +112,11 @@ def test_losses_of_a_batch_do_not_mix_examples():
     for i in range(4):
         for j in range(4):
             assert bool(jnp.all(jacobian[i, j] == 0)) == (i != j)
+
+
+@pytest.mark.parametrize("outputs", [[2.5, 2.5], [2.5, 3.5]])
+def test_r2_of_constant_targets_is_scikit_learns(outputs):
+    targets = np.full((2, 1), 2.5)
+    outputs = np.array(outputs)[:, None]
+    expected = sklearn.metrics.r2_score(targets, outputs)
+    assert metrics.r2.function(*on_device(outputs, targets, np.ones(2))) == expected

@@ -349,3 +349,10 @@ def test_the_history_is_there_in_numbers_with_the_best_epoch(runs: SimpleNamespa
     rows = page.locator("#curves tbody tr").all_inner_texts()
     assert len(rows) == 10
     assert rows[8].split("\t")[:2] == ["9 (best)", f"{runs.made_up().history['loss'][8]:.4g}"]
+
+
+def test_thousands_of_classes_make_a_page_of_ordinary_size(runs: Any) -> None:
+    classes = tuple(map(str, range(1500)))
+    page = render(runs.made_up(results=Classification(classes, np.eye(1500, dtype=int), ())))
+    assert len(page) < 8_000_000
+    assert "1500 classes are too many to draw" in page

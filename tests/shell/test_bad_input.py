@@ -45,6 +45,7 @@ def refused(tmp_path, monkeypatch, capsys):
         (["train", "digits", "--clip-norm", "0"], ["--clip-norm", "positive"]),
         (["train", "digits", "--patience", "0"], ["--patience", "at least 1"]),
         (["train", "digits", "--seed", "-1"], ["--seed", "at least 0"]),
+        (["train", "digits", "--seed", "4294967296"], ["--seed", "below 2³²"]),
         (["train", "digits", "--valid", "1"], ["--valid", "below 1"]),
         (["train", "digits", "--hidden", "64", "0"], ["--hidden", "positive"]),
         (["train", "digits", "--optimizer", "adamm"], ["adamm", "did you mean 'adam'"]),
@@ -70,6 +71,7 @@ def refused(tmp_path, monkeypatch, capsys):
 def test_wrong_use_is_one_line(refused, arguments, words):
     said = refused(*arguments)
     assert said.startswith("purefit: ")
+    assert "tyro" not in said
     for word in words:
         assert word in said
 

@@ -165,6 +165,14 @@ def test_patience_stops_early(blobs, tmp_path):
     assert done["epochs"] == done["best_epoch"] + 3 < 200
 
 
+def test_every_seed_below_two_to_the_32_makes_its_own_run(blobs, tmp_path):
+    losses = set()
+    for seed in (0, 2**31, 2**32 - 1):
+        train(blobs, tmp_path / str(seed), epochs=1, seed=seed)
+        losses.add((tmp_path / str(seed) / "history.csv").read_text())
+    assert len(losses) == 3
+
+
 def test_quiet_is_quiet_and_plain_progress_goes_to_stderr(command, blobs):
     quiet = command("train", blobs, "--epochs", 2, "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")

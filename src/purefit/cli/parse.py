@@ -65,8 +65,9 @@ def one_line(complaint: str) -> str:
     'Unrecognized options: --epoch; perhaps you meant --epochs'
     """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", complaint)
-    lines = [line.strip("│ ─\t") for line in plain.splitlines() if not line.startswith(("╭", "╰"))]
-    text = " ".join(line for line in lines if line)
+    # Frames are lines of their own, drawn with dashes where the terminal has no better characters.
+    framed = re.compile(r"^[╭╰+]|[-─]{3,}[\s+|│]*$")
+    text = " ".join(line.strip("│|\t ") for line in plain.splitlines() if not framed.search(line)).strip()
     text = re.split(r"\s*(?:For full helptext|Argument helptext:)", text)[0].rstrip(".")
     problem, _, rest = text.partition(" Perhaps you meant: ")
     return problem + (f"; perhaps you meant {rest.split()[0]}" if rest else "")

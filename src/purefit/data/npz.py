@@ -34,8 +34,6 @@ def read_npz(path: Path, *, targets: bool = True) -> dict[str, np.ndarray]:
     except OSError as error:
         raise InputError(f"{path}: can't be read ({error.strerror or error})") from error
     except ValueError as error:
-        if isinstance(error, InputError):
-            raise
         # What NumPy makes of a file that is no archive: it would try to unpickle it.
         raise InputError(f"{path}: not an .npz archive of arrays") from error
     check_names(path, arrays, present, targets)

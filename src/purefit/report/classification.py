@@ -15,12 +15,19 @@ from purefit.report.numbers import number, percent
 MOST_CELLS = 20
 """Classes up to which the confusion matrix is a table with its counts; above, a heat map."""
 
+MOST_TILES = 200
+"""Classes up to which it is a heat map; above, a page would take minutes to make and fill many megabytes."""
+
 
 def shown(results: Classification, split: str) -> Html:
     """Confusion, classes, and mistakes of a classifier."""
     if not results.confusion.sum():
         return tag("p", f"The {split} split has no rows.", class_="quiet")
-    matrix = cells(results) if len(results.classes) <= MOST_CELLS else heat_map(results)
+    count = len(results.classes)
+    if count > MOST_TILES:
+        matrix = tag("p", f"{count} classes are too many to draw their confusion.", class_="quiet")
+    else:
+        matrix = cells(results) if count <= MOST_CELLS else heat_map(results)
     tables = tag("div", per_class(results), confusions(results), class_="pair")
     return join([matrix, tables, mistakes(results, split)])
 
