@@ -12,11 +12,16 @@ from experiments import train
 from purefit import InputError, cli
 
 
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    """The command turns on the user's cache of programs for its whole process, which here is the tests'."""
+    monkeypatch.setattr("purefit.compiling.keep_compiled_programs", lambda: None)
+
+
 @pytest.fixture
 def refused(tmp_path, monkeypatch, capsys):
     """Runs the command here, expects it to be refused, and returns what it said."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("purefit.compiling.keep_compiled_programs", lambda: None)
 
     def run(*arguments):
         before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
