@@ -1,10 +1,11 @@
 """The 1,797 handwritten digits that scikit-learn bundles: 8×8 pixels of 0 to 16. No download."""
 
-import gzip
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+
+from purefit.data.split import hold_out
 
 TEST_SHARE, TEST_SEED = 0.2, 0
 
@@ -17,8 +18,6 @@ def read_digits() -> dict[str, np.ndarray]:
     >>> {name: array.shape for name, array in read_digits().items()}
     {'x_train': (1438, 8, 8), 'y_train': (1438,), 'x_test': (359, 8, 8), 'y_test': (359,)}
     """
-    from purefit.data.split import hold_out
-
     table = read_table()
     x, y = table[:, :-1].reshape(-1, 8, 8).astype(np.uint8), table[:, -1].astype(np.int64)
     train, test = hold_out(y, TEST_SHARE, TEST_SEED, "classification")
@@ -34,7 +33,7 @@ def read_table() -> np.ndarray:
     if spec is not None and spec.origin is not None:
         file = Path(spec.origin).parent / "datasets" / "data" / "digits.csv.gz"
         if file.exists():
-            return np.loadtxt(gzip.open(file, "rt"), delimiter=",")
+            return np.loadtxt(file, delimiter=",")
     from sklearn.datasets import load_digits
 
     digits = load_digits()

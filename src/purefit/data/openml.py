@@ -1,12 +1,16 @@
 """MNIST and Fashion-MNIST: from IDX files where they are, else from OpenML through scikit-learn, which caches."""
 
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from purefit.data.idx import read_folder
+from purefit.data.messages import listed
 from purefit.errors import InputError
+
+TRAIN, TEST = 60000, 10000
 
 
 class Collection(NamedTuple):
@@ -32,14 +36,15 @@ COLLECTIONS = {
 }  # fmt: skip
 
 
-def read_collection(name: str, data_dir: Path | None) -> dict[str, np.ndarray]:
+def read_collection(name: str, data_dir: Path | None, *, targets: bool = True) -> dict[str, np.ndarray]:
     """{"x_train", "y_train", "x_test", "y_test"} of mnist or fashion-mnist, images `(n, 28, 28)` uint8.
 
-    data_dir: a folder with the four IDX files. Raises InputError if nothing has them.
+    data_dir: a folder with the IDX files. targets: without, it need not have labels. Raises InputError if
+    nothing has them.
     """
     collection = COLLECTIONS[name]
     if data_dir is not None:
-        return read_folder(data_dir)
+        return read_folder(data_dir, targets=targets)
     if collection.folder and Path(collection.folder).is_dir():
         return read_folder(Path(collection.folder))
     return download(name, collection)
@@ -49,13 +54,16 @@ def download(name: str, collection: Collection) -> dict[str, np.ndarray]:
     """The collection from OpenML, or from scikit-learn's cache of it."""
     from sklearn.datasets import fetch_openml
 
+    package = f" (Debian's package {collection.package} has them)" if collection.package else ""
+    instead = f"give --data-dir a folder with the four IDX files{package}"
     try:
-        bunch = fetch_openml(collection.openml, version=1, as_frame=False, parser="liac-arff")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # one for each retry
+            bunch = fetch_openml(collection.openml, version=1, as_frame=False, parser="liac-arff")
     except Exception as error:  # whatever a network, a server or a cache can do
-        package = f" (Debian's package {collection.package} has them)" if collection.package else ""
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            f"{name}: OpenML can't be reached ({reason}); give --data-dir a folder with the four IDX files{package}"
-        ) from error
+        reason = listed(str(error).strip().splitlines() or [type(error).__name__], 1)
+        raise InputError(f"{name}: OpenML can't be reached ({reason}); {instead}") from error
+    if bunch.data.shape != (TRAIN + TEST, 784) or bunch.target.shape != (TRAIN + TEST,):
+        raise InputError(f"{name}: OpenML sent shapes {bunch.data.shape} and {bunch.target.shape}; {instead}")
     x, y = bunch.data.astype(np.uint8).reshape(-1, 28, 28), bunch.target.astype(np.int64)
-    return {"x_train": x[:60000], "y_train": y[:60000], "x_test": x[60000:], "y_test": y[60000:]}
+    return {"x_train": x[:TRAIN], "y_train": y[:TRAIN], "x_test": x[TRAIN:], "y_test": y[TRAIN:]}

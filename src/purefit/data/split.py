@@ -12,8 +12,9 @@ def hold_out(
 ) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " valid"]]:
     """(training rows, held-out rows), each sorted, together all rows: `fraction` of them are held out.
 
-    Chosen at random by the seed; of each class in proportion, as near as whole rows allow, and never all
-    of a class. fraction 0 holds out none. InputError if the fraction leaves one of the two without rows.
+    Chosen at random by the seed; of each class its share, rounded up or down, and never all of a class: if
+    that leaves too few, fewer are held out. fraction 0 holds out none. InputError if the fraction leaves one
+    of the two without rows.
 
     >>> train, valid = hold_out(np.array([0, 0, 0, 0, 1, 1, 1, 1]), 0.25, 0, "classification")
     >>> len(train), len(valid)
@@ -23,25 +24,36 @@ def hold_out(
     if not 0 <= fraction < 1:
         raise InputError(f"--valid must be a share from 0 to below 1, not {fraction}")
     count = round(fraction * size)
-    if fraction > 0 and (count == 0 or count == size):
-        raise InputError(f"--valid {fraction:g} of {size} examples is {count} rows; give another share, or 0")
+    if fraction > 0 and count == 0:
+        least = 1 / max(size, 2)
+        raise InputError(f"--valid {fraction:g} of {size} examples is 0 rows; give {least:.2g} or more, or 0 for none")
+    if fraction > 0 and count == size:
+        raise InputError(f"--valid {fraction:g} of {size} examples leaves none to train on; give a smaller share")
     order = np.random.default_rng(seed).permutation(size)
-    if task == "classification":
-        order = order[np.argsort(priority(y[order]), kind="stable")]
+    rows = (stratified(y[order], fraction, order) if task == "classification" else order)[:count]
+    if count > 0 and len(rows) == 0:
+        raise InputError(f"--valid {fraction:g}: no class has a row to spare; give 0 for none, or more examples")
     valid = np.zeros(size, bool)
-    valid[order[:count]] = True
+    valid[rows] = True
     return np.flatnonzero(~valid), np.flatnonzero(valid)
 
 
-def priority(y: Int[np.ndarray, " n"]) -> np.ndarray:
-    """For each row how early it is taken: (its place within its class + ½) / the size of its class.
+def stratified(
+    y: Int[np.ndarray, " n"], fraction: float, rows: Int[np.ndarray, " n"]
+) -> Int[np.ndarray, " candidates"]:
+    """Those of `rows`, whose labels are y, that may be held out, in the order in which they are taken.
 
-    Taking rows in this order takes each class in proportion; the last row of each class comes last of all.
+    `fraction` of each class rounded down comes first; then the row more that rounding up is, from the class
+    with the smallest share so far. The last row of a class is never among them.
+
+    >>> stratified(np.array([0, 0, 0, 1, 1, 2]), 0.5, np.arange(6))
+    array([0, 3, 1])
     """
     _, classes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    by_class = np.argsort(classes, kind="stable")
-    first = np.cumsum(counts) - counts
     place = np.empty(len(y), int)
-    place[by_class] = np.arange(len(y)) - np.repeat(first, counts)
-    last = place == counts[classes] - 1
-    return np.where(last, 2.0, (place + 0.5) / counts[classes])
+    place[np.argsort(classes, kind="stable")] = np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)
+    sizes = counts[classes]
+    quota = fraction * sizes
+    candidate = np.flatnonzero((place < np.ceil(quota)) & (place < sizes - 1))
+    priority = np.where(place < np.floor(quota), 0, (place + 0.5) / sizes)[candidate]
+    return rows[candidate[np.argsort(priority, kind="stable")]]
