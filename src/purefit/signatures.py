@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from purefit.errors import InputError
@@ -20,16 +20,27 @@ TRAIN_FLAGS = {
 """Names under which networks take whether they are being trained, and what each is when they are."""
 
 
+def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """A function's or a class's parameters by name; none where Python can't see them."""
+    constructed, given, named = function, (), {}
+    if isinstance(function, partial):
+        constructed, given, named = function.func, function.args, function.keywords
+    # A class's own signature may be hidden by its metaclass (NNX's takes *args, **kwargs).
+    if isinstance(constructed, type) and constructed.__init__ is not object.__init__:
+        function = partial(constructed.__init__, None, *given, **named)
+    try:
+        return dict(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return {}
+
+
 def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """The names of a function's parameters; none where Python can't see them.
 
     >>> parameter_names(lambda params, x, *, key=None: x)
     ('params', 'x', 'key')
     """
-    try:
-        return tuple(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return ()
+    return tuple(parameters_of(function))
 
 
 def train_arguments(function: Callable[..., Any], train: bool) -> dict[str, bool]:
@@ -48,12 +59,12 @@ def required_names(function: Callable[..., Any]) -> tuple[str, ...]:
     >>> required_names(lambda width, depth=2, *more, rngs, **others: None)
     ('width', 'rngs')
     """
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return ()
     open_ended = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return tuple(each.name for each in parameters if each.default is each.empty and each.kind not in open_ended)
+    return tuple(
+        each.name
+        for each in parameters_of(function).values()
+        if each.default is each.empty and each.kind not in open_ended
+    )
 
 
 def maker(function: Callable[..., Any], argument: str) -> Callable[[Any], Any]:

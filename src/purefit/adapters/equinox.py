@@ -5,6 +5,7 @@ dotted paths, such as "layers.0.weight"; `apply` puts them where they were, amon
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -120,10 +121,8 @@ def named_leaves(pair: Any) -> tuple[list[tuple[str, str, Any]], Any]:
     """([("module" or "state", dotted path, leaf), …], structure) of a pair of a module and its state."""
     module, state = pair
     leaves, structure = jax.tree_util.tree_flatten_with_path({"module": module, "state": state})
-    names = [
-        (part.key, jax.tree_util.keystr(tuple(path), simple=True, separator="."), leaf)
-        for (part, *path), leaf in leaves
-    ]
+    dotted = partial(jax.tree_util.keystr, simple=True, separator=".")
+    names = [(path[0].key, dotted(path[1:]), leaf) for path, leaf in leaves]
     return names, structure
 
 

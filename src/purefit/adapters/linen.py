@@ -26,12 +26,16 @@ def from_linen(module: Any) -> Model:
     >>> params["kernel"].shape, state
     ((3, 2), {})
     """
-    call = type(module).__call__
+
+    def arguments(train: bool) -> dict[str, bool]:
+        given = train_arguments(type(module).__call__, train)
+        # Linen refuses a flag that the constructor has set already.
+        return {name: value for name, value in given.items() if getattr(module, name, None) is None}
 
     def init(key: Key[Array, ""], examples: Examples) -> tuple[Any, Any]:
         # As if trained: parts that only training uses get their params too.
         streams = {"params": key, "dropout": jax.random.fold_in(key, 1)}
-        variables = dict(module.init(streams, first_rows(examples.x), **train_arguments(call, True)))
+        variables = dict(module.init(streams, first_rows(examples.x), **arguments(True)))
         params = variables.pop("params", {})
         return own_arrays(params), own_arrays(variables)
 
@@ -42,7 +46,7 @@ def from_linen(module: Any) -> Model:
         streams = None if key is None else {"dropout": key, "params": jax.random.fold_in(key, 1)}
         mutable = [*state] if train else []
         outputs, updated = module.apply(
-            {"params": params, **state}, x, rngs=streams, mutable=mutable, **train_arguments(call, train)
+            {"params": params, **state}, x, rngs=streams, mutable=mutable, **arguments(train)
         )
         return outputs, with_types_of(state, updated) if train else state
 

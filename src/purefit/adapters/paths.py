@@ -55,7 +55,7 @@ def model_at(path: str, place: str, name: str, input_shape: tuple[int, ...], out
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
-        raise InputError(f"{path}: it raised {told(error)}") from error
+        raise InputError(f"{path}: it raised {told(error, module.__file__)}") from error
 
 
 def imported(path: str, place: str) -> ModuleType:
@@ -82,7 +82,8 @@ def import_file(file: str) -> ModuleType:
     if file in sys.modules:
         return sys.modules[file]
     specification = importlib.util.spec_from_file_location(file, file)
-    assert specification is not None and specification.loader is not None  # it ends in .py
+    assert specification is not None  # the name ends in .py
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[file] = module  # dataclasses look their module up here
     try:
@@ -101,13 +102,13 @@ def nearest(name: str, module: Any) -> str:
     return f"did you mean {close[0]}?" if close else f"its functions are {', '.join(own) or 'none'}"
 
 
-def told(error: Exception) -> str:
-    """An exception in one line: its type, the first line of its message, and where it was raised.
+def told(error: Exception, file: str | None = None) -> str:
+    """An exception in one line: its type, the first line of its message, and the place in `file` it came through.
 
     >>> told(ValueError("no such width"))
     'ValueError: no such width'
     """
     message = next(iter(str(error).strip().splitlines()), "")
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if file and frame.filename == file]
+    where = f" (line {lines[-1]} of {Path(file).name})" if file and lines else ""
     return type(error).__name__ + (f": {message}" if message else "") + where
