@@ -36,7 +36,7 @@ def from_path(path: str, input_shape: tuple[int, ...], outputs: int) -> Model:
         raise InputError(f"{path}: a model is named PACKAGE.MODULE:FUNCTION or FILE.py:FUNCTION")
     if place.endswith(".py"):
         place = str(Path(place).resolve())
-    return model_at(path, place, name, tuple(input_shape), outputs)
+    return model_at(path, place, name, input_shape, outputs)
 
 
 @cache
