@@ -205,12 +205,10 @@ def test_functions_are_given_what_they_name():
 
     def apply(params, x, train, key=None):
         given.append((train, key is None))
-        return x
+        return x * params["scale"]
 
-    for model in (
-        Model.from_function(networks.plain_init, apply),
-        Model.from_example_function(networks.plain_init, apply),
-    ):
+    for lift in (Model.from_function, Model.from_example_function):
+        model = lift(networks.plain_init, apply)
         model.apply({"scale": 2.0}, (), jnp.ones((2, 3)), key=KEY, train=True)
         model.apply({"scale": 2.0}, (), jnp.ones((2, 3)), key=None, train=False)
     assert given == [(True, False), (False, True)] * 2
