@@ -12,10 +12,13 @@ _HOME = {
     "Data": "examples",
     "Examples": "examples",
     "Model": "models",
-    "mlp": "models",
-    "scaled": "models",
+    "mlp": "perceptron",
+    "convnet": "convolutional",
+    "scaled": "scaling",
     "optimizer": "optimizers",
-    "Recipe": "core",
+    "schedule": "schedules",
+    "Recipe": "recipe",
+    "Clock": "recipe",
     "TrainState": "core",
     "Best": "core",
     "Fit": "core",
@@ -32,9 +35,9 @@ _HOME = {
 __all__ = [*_HOME]
 
 if TYPE_CHECKING:
+    from purefit.convolutional import convnet as convnet
     from purefit.core import Best as Best
     from purefit.core import Fit as Fit
-    from purefit.core import Recipe as Recipe
     from purefit.core import Status as Status
     from purefit.core import TrainState as TrainState
     from purefit.core import epoch as epoch
@@ -46,9 +49,12 @@ if TYPE_CHECKING:
     from purefit.examples import Data as Data
     from purefit.examples import Examples as Examples
     from purefit.models import Model as Model
-    from purefit.models import mlp as mlp
-    from purefit.models import scaled as scaled
     from purefit.optimizers import optimizer as optimizer
+    from purefit.perceptron import mlp as mlp
+    from purefit.recipe import Clock as Clock
+    from purefit.recipe import Recipe as Recipe
+    from purefit.scaling import scaled as scaled
+    from purefit.schedules import schedule as schedule
     from purefit.training import train as train
 
 

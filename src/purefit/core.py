@@ -13,8 +13,6 @@ who calls it chooses `jit`, `vmap`, `grad`, a loop in Python or a scan.
 True
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from math import ceil
@@ -26,55 +24,16 @@ import optax
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Key, PyTree
 
+from purefit.averaging import averaged
 from purefit.examples import Data, Examples, take, weighted_mean
-from purefit.losses import Loss
-from purefit.metrics import Metric
-from purefit.models import Model
-from purefit.optimizers import Hyper
+from purefit.hyper import Hyper
+from purefit.optimizers import snapshots
+from purefit.recipe import Clock, Recipe, model_of, optimizer_of
 
 Metrics = dict[str, Any]
-Objective = Callable[[Any, Examples], tuple[Array, Any]]
 
 EVALUATION_BATCH = 1024
 """Examples per batch when nothing is learned. Results depend on it only by rounding."""
-
-
-def mean_gradient(objective: Objective, params: PyTree, batch: Examples) -> tuple[Array, PyTree, PyTree]:
-    """(loss, model state, gradient) of the weighted mean of a batch's losses.
-
-    `objective(params, batch) -> (losses, model_state)` gives one loss per example. This is the seam where
-    other ways to a gradient plug in: clipped per example, in microbatches, over several devices.
-    """
-
-    def mean_loss(params: PyTree) -> tuple[Array, PyTree]:
-        losses, model_state = objective(params, batch)
-        return weighted_mean(losses, batch.weight), model_state
-
-    (loss, model_state), gradient = jax.value_and_grad(mean_loss, has_aux=True)(params)
-    return loss, model_state, gradient
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """What is compiled. Hashable, so that it can be a static argument of `jit`.
-
-    model: a `Model`, or a function of `hyper` that returns one.
-    optimizer: an Optax gradient transformation, or a function of `hyper` that returns one.
-    loss: `loss(outputs, targets) -> per-example losses`.
-    metrics: what is measured on validation examples besides the loss.
-    epochs, batch_size: the length of a run in passes, and the examples per step.
-    monitor: what chooses the best epoch: "loss", or the name of one of `metrics`, on validation examples.
-    gradient: how a step's gradient is taken; see `mean_gradient`.
-    """
-
-    model: Model | Callable[[Hyper], Model]
-    optimizer: optax.GradientTransformation | Callable[[Hyper], optax.GradientTransformation]
-    loss: Loss
-    metrics: tuple[Metric, ...] = ()
-    epochs: int = 10
-    batch_size: int = 128
-    monitor: str = "loss"
-    gradient: Callable[[Objective, Any, Examples], tuple[Array, Any, Any]] = mean_gradient
 
 
 class Status(IntEnum):
@@ -86,7 +45,10 @@ class Status(IntEnum):
 
 
 class Best(NamedTuple):
-    """The best epoch so far: its weights, its number (0 is before training), its score (lower is better)."""
+    """The best epoch so far: its weights, its number (0 is before training), its score (lower is better).
+
+    params: what to predict with: where the optimizer keeps an average of the weights, that average.
+    """
 
     params: PyTree
     model_state: PyTree
@@ -119,15 +81,6 @@ class Fit(NamedTuple):
         return self.state.best
 
 
-def model_of(recipe: Recipe, hyper: Hyper) -> Model:
-    return recipe.model if isinstance(recipe.model, Model) else recipe.model(hyper)
-
-
-def optimizer_of(recipe: Recipe, hyper: Hyper) -> optax.GradientTransformation:
-    optimizer = recipe.optimizer
-    return optimizer if isinstance(optimizer, optax.GradientTransformation) else optimizer(hyper)
-
-
 def fit(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""], state: TrainState | None = None) -> Fit:
     """Trains for `recipe.epochs` epochs, from `state` or from the beginning.
 
@@ -135,8 +88,8 @@ def fit(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""], state: Tr
         which nothing changes any more) is read here; without it a run never stops early.
     data: with `valid`, the best epoch is chosen by `recipe.monitor`; without, the last one is the best.
     key: all the randomness there is. The same key with a `state` continues the run it came from.
-    history: {"train": {"loss"}, "valid": {"loss", ...}, "steps": {"loss", "gradient_norm"}}, each with a
-        leading axis of epochs. Epochs after the run has stopped are NaN.
+    history: {"train": {"loss"}, "valid": {"loss", ...}, "steps": {"loss", "gradient_norm", "update_norm", ...}},
+        each with a leading axis of epochs. Epochs after the run has stopped are NaN.
     """
     if state is None:
         state = init(recipe, hyper, data, key)
@@ -154,7 +107,7 @@ def init(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""]) -> Train
     params, model_state = model_of(recipe, hyper).init(init_key, data.train)
     opt_state = optimizer_of(recipe, hyper).init(params)
     zero = jnp.zeros((), jnp.int32)
-    best = Best(params, model_state, zero, jnp.full((), jnp.inf, data.train.weight.dtype))
+    best = Best(averaged(opt_state, params), model_state, zero, jnp.full((), jnp.inf, data.train.weight.dtype))
     return TrainState(params, model_state, opt_state, epoch=zero, status=zero, best=best)
 
 
@@ -169,8 +122,9 @@ def epoch(
     @partial(jax.jit, inline=True)  # traced once, although its shapes are asked for as well
     def run(state: TrainState) -> tuple[TrainState, Metrics]:
         new, metrics = train_pass(recipe, hyper, data.train, key, state)
-        score, valid = validate(recipe, hyper, data, new)
-        new = choose_best(new, score, hyper.get("patience", jnp.inf))
+        current = Best(averaged(new.opt_state, new.params), new.model_state, new.epoch, new.best.score)
+        score, valid = validate(recipe, hyper, data, current)
+        new = choose_best(new, current._replace(score=score), hyper.get("patience", jnp.inf))
         finite = all_finite((metrics["steps"]["loss"], new.params, new.model_state))
         diverged = state._replace(status=jnp.full_like(state.status, Status.DIVERGED))
         return tree_where(finite, new, diverged), metrics | {"valid": valid}
@@ -185,18 +139,19 @@ def epoch(
 def train_pass(
     recipe: Recipe, hyper: Hyper, train: Examples, key: Key[Array, ""], state: TrainState
 ) -> tuple[TrainState, Metrics]:
-    """The steps of one epoch. The last batch is filled up with examples of weight 0."""
+    """The steps of one epoch. The last batch is filled up with the epoch's first examples, at weight 0."""
     shuffle_key, steps_key = jax.random.split(jax.random.fold_in(key, state.epoch + 1))
     size, batch_size = len(train.weight), recipe.batch_size
     steps = ceil(size / batch_size)
-    order = jnp.pad(shuffle(shuffle_key, size), (0, steps * batch_size - size))
+    order = jnp.pad(shuffle(shuffle_key, size), (0, steps * batch_size - size), mode="wrap")
     places = jnp.arange(steps * batch_size)
 
     def one_step(state: TrainState, inputs: tuple[Array, Array, Array]) -> tuple[TrainState, Metrics]:
         number, rows, places = inputs
         batch = take(train, rows)
         batch = batch._replace(weight=jnp.where(places < size, batch.weight, 0))
-        return step(recipe, hyper, batch, jax.random.fold_in(steps_key, number), state)
+        now = recipe.schedule(hyper, Clock(state.epoch * steps + number, steps, recipe.epochs))
+        return step(recipe, now, batch, jax.random.fold_in(steps_key, number), state)
 
     batches = (jnp.arange(steps), order.reshape(steps, -1), places.reshape(steps, -1))
     state, metrics = lax.scan(one_step, state, batches)
@@ -207,20 +162,32 @@ def train_pass(
 def step(
     recipe: Recipe, hyper: Hyper, batch: Examples, key: Key[Array, ""], state: TrainState
 ) -> tuple[TrainState, Metrics]:
-    """One update of the parameters from one batch."""
+    """One update of the parameters from one batch, with the `hyper` of this step.
+
+    The optimizer is also given what some of Optax's want besides the gradient: the loss (`value`), the loss
+    as a function of the parameters (`value_fn`), and a key of its own.
+    """
     model, optimizer = model_of(recipe, hyper), optimizer_of(recipe, hyper)
+    model_key, optimizer_key = jax.random.split(key)
 
     def objective(params: PyTree, batch: Examples) -> tuple[Array, PyTree]:
-        outputs, model_state = model.apply(params, state.model_state, batch.x, key=key, train=True)
+        outputs, model_state = model.apply(params, state.model_state, batch.x, key=model_key, train=True)
         return recipe.loss(outputs, batch.y), model_state
 
+    def mean_loss(params: PyTree, key: Any = None) -> Array:
+        del key  # Optax's line searches hand on what they are handed; the loss has the model's key
+        return weighted_mean(objective(params, batch)[0], batch.weight)
+
     loss, model_state, gradient = recipe.gradient(objective, state.params, batch)
-    updates, opt_state = optimizer.update(gradient, state.opt_state, state.params)
+    more = {"value": loss, "grad": gradient, "value_fn": mean_loss, "key": optimizer_key}
+    updates, opt_state = optimizer.update(gradient, state.opt_state, state.params, **more)
     params = optax.apply_updates(state.params, updates)
     metrics = {
         "loss": loss,
         "gradient_norm": optax.tree.norm(gradient),
+        "update_norm": optax.tree.norm(updates),
         "weight": jnp.sum(batch.weight),
+        **snapshots(opt_state),
     }
     return state._replace(params=params, model_state=model_state, opt_state=opt_state), metrics
 
@@ -234,21 +201,20 @@ def shuffle(key: Key[Array, ""], size: int) -> Int[Array, " size"]:
     return jnp.argsort(jax.random.bits(key, (size,), "uint32"))
 
 
-def validate(recipe: Recipe, hyper: Hyper, data: Data, state: TrainState) -> tuple[Float[Array, ""], Metrics]:
-    """(score, metrics) on the validation examples; the score is lower for a better epoch."""
+def validate(recipe: Recipe, hyper: Hyper, data: Data, current: Best) -> tuple[Float[Array, ""], Metrics]:
+    """(score, metrics) of an epoch's weights on the validation examples; lower is better."""
     if data.valid is None:
-        return -state.epoch.astype(state.best.score.dtype), {}
-    metrics = evaluate(recipe, hyper, state, data.valid)
+        return -current.epoch.astype(current.score.dtype), {}
+    metrics = evaluate(recipe, hyper, current, data.valid)
     maximize = {metric.name for metric in recipe.metrics if metric.maximize}
-    monitored = metrics[recipe.monitor].astype(state.best.score.dtype)
+    monitored = metrics[recipe.monitor].astype(current.score.dtype)
     return (-monitored if recipe.monitor in maximize else monitored), metrics
 
 
-def choose_best(state: TrainState, score: Float[Array, ""], patience: Any) -> TrainState:
-    """Keeps the weights if `score` is the lowest yet; stops after `patience` epochs without a lower one."""
-    current = Best(state.params, state.model_state, state.epoch, score)
-    best = tree_where(score < state.best.score, current, state.best)
-    stopped = (state.epoch - best.epoch).astype(score.dtype) >= patience
+def choose_best(state: TrainState, current: Best, patience: Any) -> TrainState:
+    """Keeps `current` if its score is the lowest yet; stops after `patience` epochs without a lower one."""
+    best = tree_where(current.score < state.best.score, current, state.best)
+    stopped = (state.epoch - best.epoch).astype(current.score.dtype) >= patience
     status = jnp.where(stopped, jnp.full_like(state.status, Status.STOPPED), state.status)
     return state._replace(best=best, status=status)
 

@@ -20,9 +20,10 @@ from purefit.config import Config
 from purefit.core import Metrics, Status, TrainState
 from purefit.display import Event, Listener
 from purefit.errors import InputError
-from purefit.parts import Parts, read, rebuild, template
+from purefit.parts import Parts, assemble, check_model, has_convolutions, read, rebuild, template
 from purefit.run import Run, columns_of, create, locked, open_run, write_config, write_history
 from purefit.summary import describe_model, source_name, summarize
+from purefit.timing import faster_precision
 from purefit.training import Progress, stack, train
 
 
@@ -48,6 +49,10 @@ def start(source: str, config: Config, out: Path | None, session: Session) -> Ev
     Nothing is written before the data have been read and the recipe is known to be possible.
     """
     parts = read(source, config)
+    if config.precision == "auto":
+        config, reason = faster_precision(config, parts)
+        session.note(reason)
+        parts = assemble(config, parts.dataset)
     device = jax.devices()[0]
     run = create(
         out,
@@ -63,9 +68,13 @@ def start(source: str, config: Config, out: Path | None, session: Session) -> Ev
         return carry_on(run, parts, None, session)
 
 
-def resume(path: Path, epochs: int | None, session: Session) -> Event:
-    """Goes on with the run in the folder `path`, to its configured epochs or to `epochs` in all."""
+def resume(path: Path, epochs: int | None, session: Session, model: str | None = None) -> Event:
+    """Goes on with the run in the folder `path`, to its configured epochs or to `epochs` in all.
+
+    model: the run's own, named again by the user if it isn't a built-in one; see `check_model`.
+    """
     run = open_run(path)
+    check_model(run, model)
     with locked(run):
         if epochs not in (None, run.config.epochs):
             run = replace(run, config=replace(run.config, epochs=epochs))
@@ -171,6 +180,8 @@ def announce(run: Run, parts: Parts, session: Session) -> None:
     train, valid = len(parts.split.train_rows), len(parts.split.valid_rows)
     if parts.recipe.batch_size < run.config.batch_size:
         session.note(f"--batch-size {run.config.batch_size} is more than there are examples; using {train}")
+    if run.config.kind == "own" and jax.default_backend() == "cpu" and has_convolutions(parts):
+        session.note("the model's convolutions are computed as products of patches, which a CPU does faster in a loop")
     session.listener(
         {
             "event": "start",

@@ -7,11 +7,13 @@ import jax
 import numpy as np
 
 from purefit.config import Config
-from purefit.core import Recipe, TrainState, init
+from purefit.core import TrainState, init, predict
 from purefit.data import Dataset, Schema, load
 from purefit.errors import InputError
 from purefit.examples import Data, Examples
-from purefit.optimizers import Hyper, as_arrays
+from purefit.hyper import Hyper, as_arrays
+from purefit.recipe import Recipe
+from purefit.rewriting import found
 from purefit.run import Run
 from purefit.task import Split, hyper_of, recipe_of, split
 
@@ -45,6 +47,18 @@ def assemble(config: Config, dataset: Dataset) -> Parts:
     return Parts(dataset, parts, recipe, hyper_of(config))
 
 
+def check_model(run: Run, model: str | None) -> None:
+    """Raises InputError unless the run's model is a built-in one, or the user's own as named by the user.
+
+    A run's folder names a function, but may not have it called: nothing that is loaded runs code.
+    """
+    own = run.config.model if run.config.kind == "own" else None
+    if model is not None and model != run.config.model:
+        raise InputError(f"{run.path}: its model is {run.config.model}, not {model}")
+    if own is not None and model is None:
+        raise InputError(f"{run.path}: has a model of your own; to run its code, add: --model {own}")
+
+
 def template(recipe: Recipe, hyper: Hyper, schema: Schema) -> TrainState:
     """The shapes and types of a run's state; nothing is computed, and no data are needed."""
     x = jax.ShapeDtypeStruct((1, *schema.input_shape), np.dtype(schema.input_dtype))
@@ -56,6 +70,18 @@ def template(recipe: Recipe, hyper: Hyper, schema: Schema) -> TrainState:
 
     state: TrainState = jax.eval_shape(first_state, (x, y, weight))
     return state
+
+
+def has_convolutions(parts: Parts) -> bool:
+    """Whether the recipe's model computes convolutions."""
+    recipe, hyper = parts.recipe, as_arrays(parts.hyper)
+    train = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), parts.split.data.train)
+
+    def forward(train: Any) -> Any:
+        state = init(recipe, hyper, Data(Examples(*train)), jax.random.key(0))
+        return predict(recipe, hyper, state, train.x[:1])
+
+    return found(jax.make_jaxpr(forward)(train), {"conv_general_dilated"})
 
 
 def folder(config: Config) -> Path | None:

@@ -7,10 +7,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from purefit.core import Best, Metrics, Recipe, TrainState, measure, predict
+from purefit.core import Best, Metrics, TrainState, measure, predict
 from purefit.data import Schema
 from purefit.examples import Examples
-from purefit.optimizers import Hyper, as_arrays
+from purefit.hyper import Hyper, as_arrays
+from purefit.recipe import Recipe
 from purefit.report import Classification, Mistake, Regression
 from purefit.task import Rows, Units, examples_of, probabilities
 

@@ -200,12 +200,12 @@ def columns_of(metrics: Mapping[str, Any]) -> dict[str, Any]:
     # Dictionaries that come out of `jit` are sorted: the loss goes first again.
     names = sorted(metrics["valid"], key=lambda name: name != "loss")
     valid = {f"valid_{name}": metrics["valid"][name] for name in names}
-    gradient_norm = metrics["steps"]["gradient_norm"].mean(axis=-1)[()]
-    return {"loss": metrics["train"]["loss"]} | valid | {"gradient_norm": gradient_norm}
+    steps = {name: values.mean(axis=-1)[()] for name, values in metrics["steps"].items() if name != "loss"}
+    return {"loss": metrics["train"]["loss"]} | valid | steps
 
 
 def write_history(run: Run, history: Mapping[str, Any]) -> None:
-    """history.csv: epoch, loss, valid_…, gradient_norm (the mean over steps), in a row an epoch.
+    """history.csv: epoch, loss, valid_…, gradient_norm and what else steps have (means over them), a row an epoch.
 
     Times are not in it, so that the same run always has the same history.
     """

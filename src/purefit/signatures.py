@@ -26,8 +26,9 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     if isinstance(function, partial):
         constructed, given, named = function.func, function.args, function.keywords
     # A class's own signature may be hidden by its metaclass (NNX's takes *args, **kwargs).
-    if isinstance(constructed, type) and constructed.__init__ is not object.__init__:
-        function = partial(constructed.__init__, None, *given, **named)
+    start = getattr(constructed, "__init__", None) if isinstance(constructed, type) else None
+    if start not in (None, object.__init__):
+        function = partial(start, None, *given, **named)
     try:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):

@@ -89,9 +89,9 @@ def done_event(run: Run, metrics: dict[str, Any], report: Path) -> Event:
 
 def write_report(run: Run, units: Units, checkpoint: Checkpoint, metrics: dict[str, Any], results: Results) -> Path:
     """Writes report.html into the run's folder; `metrics` is what metrics.json holds, so far as known."""
-    history = columns_of(checkpoint.history)
-    history.pop("gradient_norm", None)  # shown by step
     steps = checkpoint.history.get("steps", {})
+    columns = columns_of(checkpoint.history)
+    history = {name: values for name, values in columns.items() if name == "loss" or name not in steps}
     epochs, best = int(checkpoint.state.epoch), int(checkpoint.state.best.epoch)
     contents = Contents(
         title=run.path.resolve().name,
@@ -154,7 +154,11 @@ def describe_model(config: Config, schema: Schema) -> str:
     >>> describe_model(Config(), Schema("regression", (3,), "float32", (), (), 1))
     'mlp 3-256-128-1'
     """
+    if config.kind == "own":
+        return config.model
     outputs = len(schema.classes) or schema.targets
+    if config.kind == "convnet":
+        return f"convnet {'-'.join(map(str, config.channels))}, dense {'-'.join(map(str, (*config.hidden, outputs)))}"
     widths = (int(np.prod(schema.input_shape)), *config.hidden, outputs)
     return "mlp " + "-".join(map(str, widths))
 

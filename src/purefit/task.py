@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from purefit.config import Config
-from purefit.core import Recipe
+from purefit import schedules, spelling
+from purefit.config import Config, flag
 from purefit.data import Dataset, Schema, hold_out
 from purefit.errors import InputError
 from purefit.examples import Data, Examples
+from purefit.hyper import Hyper
 from purefit.losses import Loss, absolute_error, huber, softmax_cross_entropy, squared_error
 from purefit.metrics import Metric, accuracy, r2, rmse, top
-from purefit.models import Model, mlp, scaled
-from purefit.optimizers import Hyper, optimizer
+from purefit.network import network_of
+from purefit.optimizers import check_options, default_rate, numbers_of, optimizer
+from purefit.recipe import Recipe
+from purefit.schedules import schedule
 
 LOSSES: dict[str, dict[str, Loss]] = {
     "classification": {"cross_entropy": softmax_cross_entropy},
@@ -116,25 +119,19 @@ def recipe_of(config: Config, schema: Schema, units: Units, examples: int) -> Re
     names = ["loss", *(metric.name for metric in metrics)]
     if config.monitor not in names:
         raise InputError(f"--monitor {config.monitor} is not measured here; there are {', '.join(names)}")
+    numbers, rule, shape = hyper_of(config), spelling.parse(config.optimizer), spelling.parse(config.schedule)
+    fixed = {option: value for option, value in rule.options if option not in numbers}
+    rest = tuple((option, value) for option, value in shape.options if f"schedule_{option}" not in numbers)
     return Recipe(
-        model=model_of(config, schema),
-        optimizer=optimizer(config.optimizer),
+        model=network_of(config, schema),
+        optimizer=optimizer(rule.name, accumulate=config.accumulate, **fixed),
         loss=losses[loss],
         metrics=metrics,
         epochs=config.epochs,
         batch_size=min(config.batch_size, examples),
         monitor=config.monitor,
+        schedule=schedule(shape.name, rest),
     )
-
-
-def model_of(config: Config, schema: Schema) -> Model:
-    """The network, behind the scaling of its inputs."""
-    outputs = len(schema.classes) if schema.task == "classification" else schema.targets
-    model = mlp(config.hidden, outputs, config.activation)
-    scaling = config.scaling
-    if scaling == "auto":
-        scaling = "unit" if len(schema.input_shape) > 1 or schema.input_dtype == "uint8" else "standard"
-    return model if scaling == "none" else scaled(model, scaling)
 
 
 def metrics_for(schema: Schema, units: Units) -> tuple[Metric, ...]:
@@ -147,9 +144,17 @@ def metrics_for(schema: Schema, units: Units) -> tuple[Metric, ...]:
 
 def hyper_of(config: Config) -> Hyper:
     """The numbers that may change without compiling again."""
-    names = ("learning_rate", "weight_decay", "clip_norm", "patience")
+    names = ("weight_decay", "clip_norm", "ema", "dropout", "patience")
     values: dict[str, Any] = {name: getattr(config, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    rule, shape = spelling.parse(config.optimizer), spelling.parse(config.schedule)
+    rate = default_rate(rule.name) if config.learning_rate is None else config.learning_rate
+    values = {"learning_rate": rate} | values
+    given = {name: value for name, value in values.items() if value is not None}
+    taken = {option for option, _ in rule.options} & {*values, "learning_rate"}
+    if taken:
+        raise InputError(f"--optimizer {config.optimizer}: {min(taken)} has a flag of its own, {flag(min(taken))}")
+    check_options(rule.name, [option for option, _ in rule.options])
+    return given | numbers_of(rule.name, dict(rule.options)) | schedules.numbers_of(shape.name, dict(shape.options))
 
 
 def probabilities(outputs: np.ndarray) -> np.ndarray:

@@ -13,11 +13,12 @@ import numpy as np
 
 from purefit import checkpoints
 from purefit.checkpoints import Checkpoint
-from purefit.core import Best, Recipe
+from purefit.core import Best
 from purefit.data import load, load_inputs
 from purefit.errors import InputError
-from purefit.optimizers import Hyper, as_arrays
-from purefit.parts import rebuild, template
+from purefit.hyper import Hyper, as_arrays
+from purefit.parts import check_model, rebuild, template
+from purefit.recipe import Recipe
 from purefit.results import compiled_predict, results_of
 from purefit.run import Run, open_run
 from purefit.summary import metrics_of, write_report
@@ -38,9 +39,13 @@ class Trained(NamedTuple):
         return self.checkpoint.state.best
 
 
-def open_trained(path: Path) -> Trained:
-    """The run in a folder. InputError if it has no whole checkpoint yet."""
+def open_trained(path: Path, model: str | None = None) -> Trained:
+    """The run in a folder. InputError if it has no whole checkpoint yet.
+
+    model: the run's own, named again by the user if it isn't a built-in one; see `check_model`.
+    """
     run = open_run(path)
+    check_model(run, model)
     units, hyper = units_of(run), hyper_of(run.config)
     recipe = recipe_of(run.config, run.schema, units, examples=run.config.batch_size)
     state = template(recipe, hyper, run.schema)
@@ -59,9 +64,11 @@ def units_of(run: Run) -> Units:
     return Units(tuple(run.units["mean"]), tuple(run.units["deviation"]))
 
 
-def evaluate(path: Path, source: str | None = None, data_dir: Path | None = None) -> dict[str, Any]:
+def evaluate(
+    path: Path, source: str | None = None, data_dir: Path | None = None, model: str | None = None
+) -> dict[str, Any]:
     """The run, the split, how many examples it has, and each metric of the best weights on it."""
-    trained = open_trained(path)
+    trained = open_trained(path, model)
     if source is None:
         parts = rebuild(trained.run)
         rows = rows_to_show(parts.dataset, parts.split)
@@ -81,10 +88,14 @@ class Predictions(NamedTuple):
 
 
 def predict(
-    path: Path, source: str, split: Literal["auto", "train", "test"] = "auto", data_dir: Path | None = None
+    path: Path,
+    source: str,
+    split: Literal["auto", "train", "test"] = "auto",
+    data_dir: Path | None = None,
+    model: str | None = None,
 ) -> Predictions:
     """What the best weights make of each row of `source`."""
-    trained = open_trained(path)
+    trained = open_trained(path, model)
     schema = trained.run.schema
     x = load_inputs(source, data_dir=data_dir, schema=schema, split=split)
     arrays = jax.device_put((as_arrays(trained.hyper), trained.best, x))
@@ -109,9 +120,9 @@ def write_csv(predictions: Predictions, file: IO[str]) -> None:
     )
 
 
-def report(path: Path) -> Path:
+def report(path: Path, model: str | None = None) -> Path:
     """Makes the run's report again, and returns where it is."""
-    trained = open_trained(path)
+    trained = open_trained(path, model)
     parts = rebuild(trained.run)
     rows = rows_to_show(parts.dataset, parts.split)
     results = results_of(trained.recipe, trained.hyper, trained.best, trained.units, rows)

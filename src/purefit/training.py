@@ -13,9 +13,10 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key
 
-from purefit.core import Fit, Metrics, Recipe, Status, TrainState, epoch, init
+from purefit.core import Fit, Metrics, Status, TrainState, epoch, init
 from purefit.examples import Data
-from purefit.optimizers import Hyper, as_arrays
+from purefit.hyper import Hyper, as_arrays
+from purefit.recipe import Recipe
 
 compiled_init = jax.jit(init, static_argnums=0)
 compiled_epoch = jax.jit(epoch, static_argnums=0, donate_argnums=4)

@@ -7,7 +7,8 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from purefit import Examples, InputError, mlp, scaled
-from purefit.models import ACTIVATIONS, standard_scaling, unit_scaling
+from purefit.layers import ACTIVATIONS
+from purefit.scaling import standard_scaling, unit_scaling
 
 
 def examples(x, weight=None):

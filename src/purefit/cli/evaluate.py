@@ -18,6 +18,8 @@ class Evaluate:
     """Other data, with targets: a source as for train. Its test split is used where it has one."""
     data_dir: Path | None = None
     """Folder with the four IDX files, if SOURCE is mnist or fashion-mnist."""
+    model: str | None = None
+    """The run's own model, named again, if it isn't a built-in one: its code is run."""
     common: Common = field(default_factory=Common)
 
     def run(self) -> int:
@@ -25,7 +27,7 @@ class Evaluate:
         from purefit.trained import evaluate
 
         self.common.prepare()
-        metrics = evaluate(self.path, self.source, self.data_dir)
+        metrics = evaluate(self.path, self.source, self.data_dir, self.model)
         if self.common.json:
             print(dumps(metrics))
         else:

@@ -24,6 +24,8 @@ class Predict:
     """Which rows of SOURCE; auto is its test split where there is one, else all."""
     data_dir: Path | None = None
     """Folder with the four IDX files, if SOURCE is mnist or fashion-mnist."""
+    model: str | None = None
+    """The run's own model, named again, if it isn't a built-in one: its code is run."""
     common: Common = field(default_factory=Common)
 
     def run(self) -> int:
@@ -31,7 +33,7 @@ class Predict:
         from purefit.trained import predict, write_csv
 
         self.common.prepare()
-        table = predict(self.path, self.source, self.split, self.data_dir)
+        table = predict(self.path, self.source, self.split, self.data_dir, self.model)
         if self.output:
             write(self.output, lambda file: write_csv(table, file))
         elif not self.common.json:

@@ -14,6 +14,8 @@ class Report:
 
     path: tyro.conf.Positional[Path]
     """The run's folder."""
+    model: str | None = None
+    """The run's own model, named again, if it isn't a built-in one: its code is run."""
     common: Common = field(default_factory=Common)
 
     def run(self) -> int:
@@ -21,6 +23,6 @@ class Report:
         from purefit.trained import report
 
         self.common.prepare()
-        path = report(self.path)
+        path = report(self.path, self.model)
         print(dumps({"report": str(path)}) if self.common.json else path)
         return 0

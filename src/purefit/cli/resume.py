@@ -20,6 +20,8 @@ class Resume:
     """Epochs between checkpoints; spaced so that they cost at most 2 % of the time if not given."""
     quiet: bool = False
     """Shows no progress."""
+    model: str | None = None
+    """The run's own model, named again, if it isn't a built-in one: its code is run."""
     common: Common = field(default_factory=Common)
 
     def run(self) -> int:
@@ -27,4 +29,4 @@ class Resume:
         from purefit.experiment import resume
 
         with session(self.common, quiet=self.quiet, save_every=self.save_every) as (session_, exit_code):
-            return exit_code(resume(self.path, self.epochs, session_))
+            return exit_code(resume(self.path, self.epochs, session_, self.model))
