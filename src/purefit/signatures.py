@@ -20,15 +20,19 @@ TRAIN_FLAGS = {
 """Names under which networks take whether they are being trained, and what each is when they are."""
 
 
+def vars_of_class(thing: Any) -> dict[str, Any]:
+    """What a class and those it inherits from (but for `object`) define; {} for anything else."""
+    classes = thing.__mro__[-2::-1] if isinstance(thing, type) else ()
+    return {name: value for each in classes for name, value in vars(each).items()}
+
+
 def parameters_of(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     """A function's or a class's parameters by name; none where Python can't see them."""
-    constructed, given, named = function, (), {}
-    if isinstance(function, partial):
-        constructed, given, named = function.func, function.args, function.keywords
+    completed = function if isinstance(function, partial) else partial(function)
     # A class's own signature may be hidden by its metaclass (NNX's takes *args, **kwargs).
-    start = getattr(constructed, "__init__", None) if isinstance(constructed, type) else None
-    if start not in (None, object.__init__):
-        function = partial(start, None, *given, **named)
+    initializer = vars_of_class(completed.func).get("__init__")
+    if initializer is not None:
+        function = partial(initializer, None, *completed.args, **completed.keywords)
     try:
         return dict(inspect.signature(function).parameters)
     except (TypeError, ValueError):

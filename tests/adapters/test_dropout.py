@@ -69,6 +69,8 @@ def test_random_streams_are_no_part_of_the_state(model, same_rows):
     assert not jax.tree.leaves(model.init(jax.random.key(0), same_rows)[1])
 
 
-def test_networks_with_dropout_learn(model, data, recipe_of):
-    run = jax.jit(fit, static_argnums=0)(recipe_of(model, epochs=20), {"learning_rate": 0.01}, data, jax.random.key(0))
+@pytest.mark.parametrize("library", ["linen", "nnx", "equinox", "haiku"])
+def test_networks_with_dropout_learn(library, data, recipe_of):
+    recipe = recipe_of(MODELS[library], epochs=20)
+    run = jax.jit(fit, static_argnums=0)(recipe, {"learning_rate": 0.01}, data, jax.random.key(0))
     assert run.history["valid"]["accuracy"][-1] > 0.8

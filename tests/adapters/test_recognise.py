@@ -125,9 +125,8 @@ def test_linen_and_haiku_are_told_by_whatever_name_they_have_for_training(flag, 
     call = nn.compact(eval(source, {"nn": nn}))
     call.__name__ = "__call__"
     linen = type("Net", (nn.Module,), {"__call__": call, "seen": property(lambda self: seen)})
-    transformed = networks.hk.transform(
-        eval(f"lambda x, {flag}: seen.append({flag}) or hk.Linear(3)(x)", globals_of(seen))
-    )
+    plain = f"lambda x, {flag}: seen.append({flag}) or hk.Linear(3)(x)"
+    transformed = networks.hk.transform(eval(plain, {"seen": seen, "hk": networks.hk}))
     expected = flag not in ("deterministic", "use_running_average")
     for model in (from_linen(linen()), from_haiku(transformed)):
         params, state = model.init(KEY, data.train)
