@@ -6,10 +6,10 @@ import numpy as np
 import optax
 import pytest
 
-from purefit import InputError, core, fit, losses, mlp, optimizer
+from purefit import InputError, core, losses, mlp, optimizer
 from purefit.examples import take
-from purefit.recipe import Recipe
 from purefit.optimizers import decayed, rules
+from purefit.recipe import Recipe
 
 PARAMS = {"weight": jnp.array([[1.0, -2.0], [3.0, 0.5]]), "bias": jnp.array([1.0, -1.0])}
 GRADIENT = {"weight": jnp.array([[3.0, 4.0], [0.0, 0.0]]), "bias": jnp.array([0.0, 12.0])}
