@@ -98,10 +98,25 @@ def describe(event: Event) -> str:
         case "note":
             return f"purefit: {event['text']}"
         case "interrupted":
-            return f"interrupted after epoch {event['epoch']}; go on with: purefit resume {event['run']}"
+            after = f" after epoch {event['epoch']}" if event["epoch"] else ""
+            return f"interrupted{after}; go on with: {event['go_on']}"
+        case "compared":
+            return "\n".join([compared(event["rows"]), *event["answers"], f"page: {event['page']}"])
         case "done":
             return finished(event)
     return ""
+
+
+def compared(rows: list[tuple[str, ...]]) -> str:
+    """The table of a comparison, its columns in line.
+
+    >>> print(compared([("a", "3", "90.0 %", "–", "–", "–", "9 s")]))
+    setting  seeds  result  difference  95 % interval  p  time
+    a        3      90.0 %  –           –              –  9 s
+    """
+    table = [("setting", "seeds", "result", "difference", "95 % interval", "p", "time"), *rows]
+    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
 
 
 def finished(event: Event) -> str:

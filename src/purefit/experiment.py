@@ -53,7 +53,6 @@ def start(source: str, config: Config, out: Path | None, session: Session) -> Ev
         config, reason = faster_precision(config, parts)
         session.note(reason)
         parts = assemble(config, parts.dataset)
-    device = jax.devices()[0]
     run = create(
         out,
         name=parts.dataset.name,
@@ -62,7 +61,7 @@ def start(source: str, config: Config, out: Path | None, session: Session) -> Ev
         schema=parts.dataset.schema,
         units={name: list(values) for name, values in parts.split.units._asdict().items()},
         fingerprint=parts.dataset.fingerprint,
-        device=f"{device.platform} {device.device_kind}",
+        device=device_name(),
     )
     with locked(run):
         return carry_on(run, parts, None, session)
@@ -104,6 +103,7 @@ def carry_on(run: Run, parts: Parts, checkpoint: Checkpoint | None, session: Ses
             )
         if state.status == Status.RUNNING and state.epoch < run.config.epochs:
             event: Event = {"event": "interrupted", "run": str(run.path), "epoch": int(state.epoch)}
+            event |= {"go_on": f"purefit resume {run.path}"}
         else:
             event = summarize(run, parts, checkpoint, timings, compilations, session.began)
     session.listener(event)
@@ -195,6 +195,12 @@ def announce(run: Run, parts: Parts, session: Session) -> None:
             "device": run.versions["device"],
         }
     )
+
+
+def device_name() -> str:
+    """What computes, in JAX's words."""
+    device = jax.devices()[0]
+    return f"{device.platform} {device.device_kind}"
 
 
 def compiled_event(compilation: Compilation) -> Event:

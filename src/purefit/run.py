@@ -23,6 +23,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from purefit.config import Config
 from purefit.data import Schema
 from purefit.errors import InputError
@@ -202,6 +204,20 @@ def columns_of(metrics: Mapping[str, Any]) -> dict[str, Any]:
     valid = {f"valid_{name}": metrics["valid"][name] for name in names}
     steps = {name: values.mean(axis=-1)[()] for name, values in metrics["steps"].items() if name != "loss"}
     return {"loss": metrics["train"]["loss"]} | valid | steps
+
+
+def read_history(run: Run) -> dict[str, np.ndarray]:
+    """The columns of history.csv, one value an epoch; nothing before the first epoch."""
+    path = run.path / "history.csv"
+    if not path.exists():
+        return {}
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            head, *rows = csv.reader(file)
+        columns = np.array(rows, dtype=float).reshape(len(rows), len(head)).T
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged ({str(error).splitlines()[0]})") from error
+    return {name: values for name, values in zip(head, columns, strict=True) if name != "epoch"}
 
 
 def write_history(run: Run, history: Mapping[str, Any]) -> None:

@@ -6,7 +6,8 @@ running on the device while what belongs to the last one (progress, checkpoints)
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -20,6 +21,20 @@ from purefit.recipe import Recipe
 
 compiled_init = jax.jit(init, static_argnums=0)
 compiled_epoch = jax.jit(epoch, static_argnums=0, donate_argnums=4)
+
+
+@partial(jax.jit, static_argnums=0)
+def compiled_members_init(recipe: Recipe, hypers: Hyper, data: Data, key: Key[Array, ""]) -> TrainState:
+    """`init` for each of the stacked hyperparameters."""
+    return jax.vmap(lambda hyper: init(recipe, hyper, data, key))(hypers)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=4)
+def compiled_members_epoch(
+    recipe: Recipe, hypers: Hyper, data: Data, key: Key[Array, ""], state: TrainState
+) -> tuple[TrainState, Metrics]:
+    """`epoch` for each of the stacked hyperparameters and states."""
+    return jax.vmap(lambda hyper, state: epoch(recipe, hyper, data, key, state))(hypers, state)
 
 
 class Progress(NamedTuple):
@@ -61,20 +76,64 @@ def train(
     # Fresh buffers: each epoch gives the state that it was handed back to the device.
     state = jax.tree.map(lambda leaf: jax.device_put(np.array(leaf)), state) if state else None
     state = compiled_init(recipe, hyper, data, key) if state is None else state
+    return drive(lambda state: compiled_epoch(recipe, hyper, data, key, state), state, recipe, on_epoch, interrupted)
+
+
+def train_members(
+    recipe: Recipe,
+    hypers: Sequence[Hyper],
+    data: Data,
+    key: Key[Array, ""],
+    *,
+    on_epoch: Callable[[Progress], None] = lambda progress: None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> list[Fit]:
+    """What `train` returns for each of `hypers`, all trained at once by one program: `vmap` of an epoch.
+
+    hypers: of the same names. Members share the data, the first weights and the shuffles.
+    on_epoch: its state and metrics have a leading axis of members. A member that has stopped stays as it is.
+    """
+    stacked = jax.tree.map(lambda *values: np.stack(values), *map(as_arrays, hypers))
+    data, stacked = jax.device_put((data, stacked))
+    state = compiled_members_init(recipe, stacked, data, key)
+    run = drive(
+        lambda state: compiled_members_epoch(recipe, stacked, data, key, state), state, recipe, on_epoch, interrupted
+    )
+    return [member(run, place) for place in range(len(hypers))]
+
+
+def member(run: Fit, place: int) -> Fit:
+    """One member's Fit; its history ends with its run."""
+    state = jax.tree.map(lambda leaf: leaf[place], run.state)
+    epochs = int(state.epoch) + (state.status == Status.DIVERGED)
+    return Fit(state, jax.tree.map(lambda leaf: leaf[:epochs, place], run.history))
+
+
+def drive(
+    one_epoch: Callable[[TrainState], tuple[TrainState, Metrics]],
+    state: TrainState,
+    recipe: Recipe,
+    on_epoch: Callable[[Progress], None],
+    interrupted: Callable[[], bool],
+) -> Fit:
+    """Epoch after epoch, of one run or of several at once, until all have stopped or are at their end."""
     snapshot, history = copy_to_host(state), []
-    unfinished = snapshot.status == Status.RUNNING and snapshot.epoch < recipe.epochs
     started = time.perf_counter()
-    running = compiled_epoch(recipe, hyper, data, key, state) if unfinished else None
+    running = one_epoch(state) if unfinished(snapshot, recipe) else None
     while running is not None and wait(running, interrupted):
         state, metrics = running
         snapshot, metrics = copy_to_host(state), copy_to_host(metrics)
         history.append(metrics)
         finished = time.perf_counter()
-        unfinished = snapshot.status == Status.RUNNING and snapshot.epoch < recipe.epochs
-        running = compiled_epoch(recipe, hyper, data, key, state) if unfinished else None
+        running = one_epoch(state) if unfinished(snapshot, recipe) else None
         on_epoch(Progress(snapshot, metrics, finished - started))
         started = finished
     return Fit(snapshot, stack(history))
+
+
+def unfinished(state: TrainState, recipe: Recipe) -> bool:
+    """Whether any of the runs goes on."""
+    return bool(np.any((state.status == Status.RUNNING) & (state.epoch < recipe.epochs)))
 
 
 def wait(arrays: Any, interrupted: Callable[[], bool]) -> bool:

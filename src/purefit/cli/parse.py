@@ -8,6 +8,7 @@ from typing import Annotated, Protocol, runtime_checkable
 import tyro
 
 import purefit
+from purefit.cli.compare import Compare
 from purefit.cli.evaluate import Evaluate
 from purefit.cli.predict import Predict
 from purefit.cli.report import Report
@@ -29,10 +30,11 @@ Commands = (
     | Annotated[Resume, tyro.conf.subcommand("resume")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[Compare, tyro.conf.subcommand("compare")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
 )
-NAMES = ("train", "resume", "evaluate", "predict", "report", "runs")
+NAMES = ("train", "resume", "evaluate", "predict", "compare", "report", "runs")
 
 
 def parse(arguments: list[str]) -> Command:

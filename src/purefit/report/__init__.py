@@ -1,10 +1,23 @@
-"""The report: one HTML page about one training run, that opens offline and asks the network for nothing.
+"""Reports: one HTML page about one training run, or about a comparison, that opens offline and asks for nothing.
 
-`render(Contents(...))` returns the page as a string. What is on it is said in `contents`, how the curves
-are drawn in `charts`, and what order a reader meets it in, in `page`. Nothing here imports JAX.
+`render(Contents(...))` and `render_comparison(Comparison(...))` return the page as a string. What is on it is
+said in `contents` and `comparison`, how the curves are drawn in `charts`, and what order a reader meets it in,
+in `page`. Nothing here imports JAX.
 """
 
+from purefit.report.comparison import Comparison, Setting, answers, comparison_rows, render_comparison
 from purefit.report.contents import Classification, Contents, Mistake, Regression
 from purefit.report.page import render
 
-__all__ = ["Classification", "Contents", "Mistake", "Regression", "render"]
+__all__ = [
+    "Classification",
+    "Comparison",
+    "Contents",
+    "Mistake",
+    "Regression",
+    "Setting",
+    "answers",
+    "comparison_rows",
+    "render",
+    "render_comparison",
+]

@@ -239,6 +239,97 @@ def _titled(axis: dict[str, Any]) -> dict[str, Any]:
     return axis | ({"title": {"text": axis["title"], "standoff": 8, "font": {"size": 12}}} if "title" in axis else {})
 
 
+SETTINGS = 10
+"""Colours for settings that are compared, var(--setting-0) and on; further ones begin again, dashed."""
+
+
+def overlaid(series: Sequence[tuple[str, Float[np.ndarray, "seeds epochs"]]]) -> Figure:
+    """A quantity by epoch for each setting: the mean over seeds, and behind it their range.
+
+    series: (label, one row a seed). Values that aren't finite are gaps; seeds may have stopped early.
+    """
+    bands, lines = [], []
+    for place, (label, values) in enumerate(series):
+        known = np.isfinite(values)
+        counts = known.sum(axis=0)
+        filled = np.where(known, values, 0.0)
+        mean = np.where(counts > 0, filled.sum(axis=0) / np.maximum(counts, 1), np.nan)
+        kept = evenly(values.shape[1], MOST_POINTS)
+        epochs = (kept + 1).tolist()
+        line = _line(label, epochs, mean[kept], setting_colour(place))
+        line["line"] |= {"dash": setting_dash(place)}
+        lines.append(line | _pointed_as(line, len(kept)))
+        if len(values) > 1:
+            low = np.where(counts > 0, np.where(known, values, np.inf).min(axis=0), np.nan)
+            high = np.where(counts > 0, np.where(known, values, -np.inf).max(axis=0), np.nan)
+            quiet = {"line": {"width": 0, "color": setting_colour(place)}, "showlegend": False, "hoverinfo": "skip"}
+            edge = [_line(label, epochs, each[kept], "") | quiet for each in (low, high)]
+            bands += [edge[0], edge[1] | {"fill": "tonexty", "opacity": 0.3}]
+    longest = max(values.shape[1] for _, values in series)
+    return _figure(
+        [*bands, *lines],
+        x=_counted("epoch", [0.5, longest + 0.5]),
+        y=_axis(*(values.ravel() for _, values in series)),
+    )
+
+
+def _pointed_as(line: dict[str, Any], count: int) -> dict[str, Any]:
+    return {"mode": "lines+markers", "marker": {"size": 5, "color": line["line"]["color"]}} if count <= 30 else {}
+
+
+def differences(
+    labels: Sequence[str],
+    intervals: Sequence[tuple[float | None, float | None, float | None]],
+    pairs: Sequence[Sequence[float]],
+) -> Figure:
+    """Each setting's difference to the first: its interval, its mean, and each seed's own difference.
+
+    intervals: (low, mean, high) of each; None where too few seeds say it.
+    """
+    traces: list[dict[str, Any]] = []
+    hidden = {"hoverinfo": "skip", "showlegend": False}
+    for place, (label, (low, mean, high), seeds) in enumerate(zip(labels, intervals, pairs, strict=True), 1):
+        colour = setting_colour(place)
+        if low is not None and high is not None:
+            traces.append(_line(label, [low, high], np.array([place, place]), colour) | hidden)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": label,
+                "x": [*seeds] if mean is None else [*seeds, mean],
+                "y": [place] * (len(seeds) + (mean is not None)),
+                "marker": {
+                    "color": colour,
+                    "size": [6] * len(seeds) + ([13] if mean is not None else []),
+                    "opacity": [0.55] * len(seeds) + ([1] if mean is not None else []),
+                },
+                "hovertemplate": "%{x:.4g}<extra></extra>",
+            }
+        )
+    places = list(range(1, len(labels) + 1))
+    axis = {"tickvals": places, "ticktext": [_text(label, 28) for label in labels], "range": [len(labels) + 0.6, 0.4]}
+    known = [value for trace in traces for value in trace["x"] if value is not None] + [0.0]
+    margin = 0.06 * (max(known) - min(known)) or 1.0
+    x = {"title": "difference", "nticks": 7, "range": [min(known) - margin, max(known) + margin]}
+    figure = _figure(traces, x=x, y=axis)
+    zero = {"xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "layer": "below", "type": "line"}
+    figure["layout"] |= {
+        "shapes": [zero | {"line": {"color": "var(--muted)", "width": 1.5, "dash": "dot"}}],
+        "hovermode": "closest",
+        "height": 120 + 44 * len(labels),
+    }
+    return figure
+
+
+def setting_colour(place: int) -> str:
+    return f"var(--setting-{place % SETTINGS})"
+
+
+def setting_dash(place: int) -> str:
+    return ("solid", "dash", "dot")[place // SETTINGS % 3]
+
+
 def _counted(unit: str, ends: list[float | int]) -> dict[str, Any]:
     return {"title": unit, "range": ends, "nticks": 8, "unifiedhovertitle": {"text": f"{unit} %{{x:.0f}}"}}
 

@@ -1,22 +1,15 @@
-"""The page itself, in the order a reader meets it: what came out, how it got there, what it was.
+"""The page about a run, in the order a reader meets it: what came out, how it got there, what it was."""
 
-It is one file that loads nothing. Its Content-Security-Policy forbids the network altogether, and every
-script but the two that are here, known by their hashes: a class name that found a way to be a script
-still would not run.
-"""
-
-import base64
-import hashlib
 from collections.abc import Mapping
-from importlib import resources
 
 import numpy as np
 from jaxtyping import Num
 
 from purefit.report import charts, classification, configuration, regression
 from purefit.report.contents import Classification, Contents
+from purefit.report.document import document
 from purefit.report.figures import chart, pairs
-from purefit.report.markup import Html, join, section, table, tag
+from purefit.report.markup import Html, join, table, tag
 from purefit.report.numbers import number, percent, ranges, seconds
 
 MOST_ROWS = 200
@@ -33,72 +26,19 @@ def render(contents: Contents) -> str:
     >>> page[:15], "<h1>a run</h1>" in page
     ('<!doctype html>', True)
     """
-    # Takes 60 ms, so whoever imports this module without rendering doesn't pay for it.
-    from plotly.offline import get_plotlyjs
-
-    parts = {
-        "curves": ("Learning", curves(contents)),
-        "results": (f"On the {contents.split} split", outcome(contents)),
-        "steps": ("Step by step", steps(contents)),
-        "time": ("Time", time(contents.timings)),
-        "config": ("Configuration", config(contents.config)),
-        "environment": ("Environment", environment(contents.environment)),
-    }
-    parts = {identity: part for identity, part in parts.items() if part[1]}
-    scripts = (Html(get_plotlyjs()), Html(_asset("page.js")))
-    return "<!doctype html>\n" + tag(
-        "html",
-        head(contents, scripts),
-        tag(
-            "body",
-            tag(
-                "main",
-                top(contents),
-                tag("nav", *(tag("a", title, href=f"#{key}") for key, (title, _) in parts.items())),
-                *(section(identity, title, part) for identity, (title, part) in parts.items()),
-            ),
-            tag("footer", "Made by purefit. This page is one file and asks the network for nothing."),
-            *(tag("script", script) for script in scripts),
-        ),
-        lang="en",
-    )
-
-
-def head(contents: Contents, scripts: tuple[Html, ...]) -> Html:
-    """Title, style, and the policy that forbids everything that isn't on the page."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    policy = (
-        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data: blob:; "
-        # plotly.js styles its elements one by one, which has no hash.
-        "style-src 'unsafe-inline'; script-src " + " ".join(f"'sha256-{digest}'" for digest in hashes)
-    )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{contents.title} – purefit"),
-        # Without it a browser asks the server for /favicon.ico.
-        tag("link", rel="icon", href="data:,"),
-        tag("style", Html(_asset("page.css"))),
-    )
-
-
-def top(contents: Contents) -> Html:
-    """Name, the sentence about the run, the figures to take home, and what to be warned of."""
-    return tag(
-        "header",
-        tag("h1", contents.title),
-        tag("p", contents.subtitle, class_="subtitle"),
-        tag("ul", *(tag("li", note) for note in contents.notes), class_="notes") if contents.notes else "",
-        tag(
-            "dl",
-            *(tag("div", tag("dt", label), tag("dd", value)) for label, value in contents.headline),
-            class_="headline",
-        )
-        if contents.headline
-        else "",
+    return document(
+        contents.title,
+        contents.subtitle,
+        contents.notes,
+        contents.headline,
+        {
+            "curves": ("Learning", curves(contents)),
+            "results": (f"On the {contents.split} split", outcome(contents)),
+            "steps": ("Step by step", steps(contents)),
+            "time": ("Time", time(contents.timings)),
+            "config": ("Configuration", config(contents.config)),
+            "environment": ("Environment", environment(contents.environment)),
+        },
     )
 
 
@@ -114,7 +54,7 @@ def curves(contents: Contents) -> Html:
 def _curve(name: str, contents: Contents) -> Html:
     keys = {"training": name, "validation": f"valid_{name}"}
     series = {split: contents.history[key] for split, key in keys.items() if key in contents.history}
-    title = _title(name if name in contents.history else f"validation_{name}")
+    title = title_of(name if name in contents.history else f"validation_{name}")
     missing = [
         f"{split} at epoch {ranges((np.flatnonzero(~np.isfinite(values)) + 1).tolist())}"
         for split, values in series.items()
@@ -158,7 +98,7 @@ def steps(contents: Contents) -> Html:
 
 
 def _steps(name: str, values: Num[np.ndarray, " steps"], contents: Contents) -> Html:
-    title, bad = _title(name), np.flatnonzero(~np.isfinite(values))
+    title, bad = title_of(name), np.flatnonzero(~np.isfinite(values))
     if len(bad) == len(values):
         return tag("p", f"{title} was finite in no step, so there is no curve.", class_="quiet")
     ends = (number(float(end(values[np.isfinite(values)]))) for end in (np.min, np.max))
@@ -238,10 +178,6 @@ def environment(facts: Mapping[str, str]) -> Html:
     return table("What it ran on", ("name", "value"), facts.items(), class_="settings", words=2)
 
 
-def _title(name: str) -> str:
+def title_of(name: str) -> str:
     words = name.replace("_", " ").replace("r2", "R²").replace("rmse", "RMSE")
     return words[:1].upper() + words[1:]
-
-
-def _asset(name: str) -> str:
-    return resources.files("purefit.report").joinpath(name).read_text("utf-8")
