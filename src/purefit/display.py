@@ -74,6 +74,13 @@ def live() -> Iterator[Listener]:
         yield listener
 
 
+HEADS: dict[str, tuple[str, ...]] = {
+    "compared": ("setting", "seeds", "result", "difference", "95 % interval", "p", "time"),
+    "benched": ("", "median", "fastest", "slowest", "tracing", "compiling", "GFLOP", "GFLOP/s", "of best", "GB/s"),
+}
+"""What stands above the columns of an event's table."""
+
+
 def describe(event: Event) -> str:
     """An event in words; "" for those that a reader needn't see.
 
@@ -100,23 +107,23 @@ def describe(event: Event) -> str:
         case "interrupted":
             after = f" after epoch {event['epoch']}" if event["epoch"] else ""
             return f"interrupted{after}; go on with: {event['go_on']}"
-        case "compared":
-            return "\n".join([compared(event["rows"]), *event["answers"], f"page: {event['page']}"])
+        case "compared" | "benched":
+            table = aligned([HEADS[event["event"]], *event["rows"]])
+            return "\n".join([table, *event["answers"], f"page: {event['page']}"])
         case "done":
             return finished(event)
     return ""
 
 
-def compared(rows: list[tuple[str, ...]]) -> str:
-    """The table of a comparison, its columns in line.
+def aligned(rows: list[tuple[str, ...]]) -> str:
+    """A table as text, its columns in line.
 
-    >>> print(compared([("a", "3", "90.0 %", "–", "–", "–", "9 s")]))
-    setting  seeds  result  difference  95 % interval  p  time
-    a        3      90.0 %  –           –              –  9 s
+    >>> print(aligned([("setting", "p"), ("a", "0.1")]))
+    setting  p
+    a        0.1
     """
-    table = [("setting", "seeds", "result", "difference", "95 % interval", "p", "time"), *rows]
-    widths = [max(len(row[place]) for row in table) for place in range(len(table[0]))]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in table)
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def finished(event: Event) -> str:

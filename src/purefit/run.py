@@ -79,8 +79,7 @@ def create(
 
     Raises InputError if `path` is there already, or can't be made.
     """
-    versions = {library: version(library) for library in LIBRARIES}
-    versions |= {"python": platform.python_version(), "device": device}
+    versions = versions_here() | {"device": device}
     created = datetime.now(UTC).isoformat(timespec="milliseconds")
     new = Run(Path(), source, config, schema, units, fingerprint, versions, created)
     place = path or Path("runs") / name
@@ -95,6 +94,11 @@ def create(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return replace(new, path=place)
+
+
+def versions_here() -> dict[str, str]:
+    """The versions of the libraries and of Python."""
+    return {library: version(library) for library in LIBRARIES} | {"python": platform.python_version()}
 
 
 def write_config(run: Run) -> None:

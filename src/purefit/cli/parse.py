@@ -8,6 +8,7 @@ from typing import Annotated, Protocol, runtime_checkable
 import tyro
 
 import purefit
+from purefit.cli.bench import Bench
 from purefit.cli.compare import Compare
 from purefit.cli.evaluate import Evaluate
 from purefit.cli.predict import Predict
@@ -31,10 +32,11 @@ Commands = (
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Compare, tyro.conf.subcommand("compare")]
+    | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
 )
-NAMES = ("train", "resume", "evaluate", "predict", "compare", "report", "runs")
+NAMES = ("train", "resume", "evaluate", "predict", "compare", "bench", "report", "runs")
 
 
 def parse(arguments: list[str]) -> Command:

@@ -5,11 +5,13 @@ said in `contents` and `comparison`, how the curves are drawn in `charts`, and w
 in `page`. Nothing here imports JAX.
 """
 
+from purefit.report.bench import BenchContents, render_bench
 from purefit.report.comparison import Comparison, Setting, answers, comparison_rows, render_comparison
 from purefit.report.contents import Classification, Contents, Mistake, Regression
 from purefit.report.page import render
 
 __all__ = [
+    "BenchContents",
     "Classification",
     "Comparison",
     "Contents",
@@ -19,5 +21,6 @@ __all__ = [
     "answers",
     "comparison_rows",
     "render",
+    "render_bench",
     "render_comparison",
 ]

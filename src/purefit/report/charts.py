@@ -322,6 +322,24 @@ def differences(
     return figure
 
 
+def bars(values: Mapping[str, float], unit: str) -> Figure:
+    """A horizontal bar for each value, which is written at its end; on a logarithmic axis."""
+    numbers = list(values.values())
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": numbers,
+        "y": [_text(name, 40) for name in values],
+        "text": [f"{number:.3g}" for number in numbers],
+        "textposition": "auto",
+        "marker": {"color": "var(--validation)"},
+        "hovertemplate": f"%{{x:.4g}} {unit}<extra></extra>",
+    }
+    figure = _figure([trace], x={"title": unit, "type": "log"}, y={"autorange": "reversed"})
+    figure["layout"] |= {"hovermode": "closest", "height": 90 + 44 * len(numbers)}
+    return figure
+
+
 def setting_colour(place: int) -> str:
     return f"var(--setting-{place % SETTINGS})"
 
