@@ -28,7 +28,7 @@ from purefit.averaging import averaged
 from purefit.examples import Data, Examples, take, weighted_mean
 from purefit.hyper import Hyper
 from purefit.optimizers import snapshots
-from purefit.recipe import Clock, Recipe, model_of, optimizer_of
+from purefit.recipe import Clock, Recipe, constant, model_of, optimizer_of
 
 Metrics = dict[str, Any]
 
@@ -151,7 +151,9 @@ def train_pass(
         batch = take(train, rows)
         batch = batch._replace(weight=jnp.where(places < size, batch.weight, 0))
         now = recipe.schedule(hyper, Clock(state.epoch * steps + number, steps, recipe.epochs))
-        return step(recipe, now, batch, jax.random.fold_in(steps_key, number), state)
+        state, metrics = step(recipe, now, batch, jax.random.fold_in(steps_key, number), state)
+        scheduled = recipe.schedule is not constant and "learning_rate" in now
+        return state, metrics | ({"learning_rate": now["learning_rate"]} if scheduled else {})
 
     batches = (jnp.arange(steps), order.reshape(steps, -1), places.reshape(steps, -1))
     state, metrics = lax.scan(one_step, state, batches)

@@ -227,7 +227,7 @@ def numbers_of(name: str, options: Mapping[str, Any]) -> dict[str, float]:
 
     params = {"weight": jnp.zeros((2, 2)), "bias": jnp.zeros(2)}
 
-    def one_update(option: str, value: float) -> Any:
+    def one_update(option: str, value: Any) -> Any:
         chain = optimizer(name)({"learning_rate": 1e-3, option: value})
         more = {"value": jnp.zeros(()), "grad": params, "value_fn": global_norm, "key": jax.random.key(0)}
         return chain.update(params, chain.init(params), params, **more)

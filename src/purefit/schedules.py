@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import optax
 
 from purefit.errors import InputError
 from purefit.hyper import Hyper
 from purefit.optimizers import hint, may_trace
-from purefit.recipe import Clock
+from purefit.recipe import Clock, constant
 from purefit.spelling import Length
 
 Schedule = Callable[[Hyper, Clock], Hyper]
@@ -86,9 +87,10 @@ def schedule(name: str, options: tuple[tuple[str, Any], ...] = ()) -> Schedule:
         if option not in free:
             raise InputError(f"schedule {name} has no option {option!r}{hint(option, free)}")
 
+    if name == "constant":
+        return constant
+
     def scheduled(hyper: Hyper, clock: Clock) -> Hyper:
-        if name == "constant":
-            return hyper
         if "learning_rate" not in hyper:
             raise InputError(f"schedule {name} needs a learning rate to start from")
         chosen = lengths(parameters, dict(options), clock)
@@ -103,6 +105,8 @@ def schedule(name: str, options: tuple[tuple[str, Any], ...] = ()) -> Schedule:
                 rates = peak * function(**chosen, peak_value=1.0)(clock.step)
             else:
                 rates = function(**chosen, **{rate: peak})(clock.step)
+        except jax.errors.ConcretizationTypeError:
+            raise  # not what was asked for is wrong, but that it is asked for as a traced number
         except (ValueError, TypeError) as error:
             raise InputError(f"schedule {name}: {str(error).splitlines()[0]}") from error
         return {**hyper, "learning_rate": rates}
@@ -117,7 +121,7 @@ def numbers_of(name: str, options: Mapping[str, Any]) -> dict[str, float]:
     {'schedule_alpha': 0.1}
     """
 
-    def rate(option: str, value: float) -> Any:
+    def rate(option: str, value: Any) -> Any:
         rest = tuple((other, given) for other, given in options.items() if other != option)
         hyper = {"learning_rate": 1e-3, f"schedule_{option}": value}
         return schedule(name, rest)(hyper, Clock(jnp.zeros((), jnp.int32), 10, 10))
