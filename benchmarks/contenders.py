@@ -3,38 +3,30 @@
 MLP 784-256-128-10 with ReLU, weights normal with variance 2/inputs, softmax cross-entropy, Adam at 1e-3, batches
 of 128 in a new random order each epoch, on all 60,000 training images of Fashion-MNIST.
 
-Run as a program it is a worker: `python contenders.py NAME` trains one epoch for every line on its standard
-input, and answers each with the seconds it took; `accuracy` is answered with its test accuracy.
+Run as a program, with a contender's name, it is a worker (see `workers.py`).
 """
 
 import os
 import sys
-import time
-import warnings
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from purefit.data import load
+import workers
+from workers import Classify, Contenders, Epoch
 
 BATCH, RATE, WIDTHS = 128, 1e-3, (784, 256, 128, 10)
 
-Epoch = Callable[[], None]
-Classify = Callable[[np.ndarray], np.ndarray]
 
-
-def arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Training and test images, uint8 `(n, 784)`, and labels, int32."""
-    data = load("fashion-mnist")
-    assert data.x_test is not None
-    assert data.y_test is not None
-    return data.x.reshape(-1, 784), data.y, data.x_test.reshape(-1, 784), data.y_test
+def arrays() -> tuple[np.ndarray, np.ndarray]:
+    """Training images, uint8 `(n, 784)`, and labels, int32."""
+    x, y, _, _ = workers.arrays()
+    return x.reshape(-1, 784), y
 
 
 def floats(images: np.ndarray) -> np.ndarray:
-    return images.astype(np.float32) / 255
+    return workers.floats(images).reshape(-1, 784)
 
 
 def purefit() -> tuple[Epoch, Classify]:
@@ -44,7 +36,7 @@ def purefit() -> tuple[Epoch, Classify]:
     from purefit import Data, Examples, Recipe, init, losses, mlp, optimizer, predict, scaled
     from purefit.training import compiled_epoch
 
-    x, y, _, _ = arrays()
+    x, y = arrays()
     data = jax.device_put(Data(Examples(x, y, np.ones(len(x), np.float32))))
     model = scaled(mlp(WIDTHS[1:-1], WIDTHS[-1]), "unit")
     recipe = Recipe(model, optimizer("adam"), losses.softmax_cross_entropy, batch_size=BATCH)
@@ -86,7 +78,7 @@ def plain_loop(gather_on_host: bool) -> tuple[Epoch, Classify]:
     import jax
     import optax
 
-    x, y, _, _ = arrays()
+    x, y = arrays()
     params, apply, adam = jax_model()
     opt_state = adam.init(params)
     x = floats(x)
@@ -119,7 +111,7 @@ def torch() -> tuple[Epoch, Classify]:
     import torch
     from torch import nn
 
-    x, y, _, _ = arrays()
+    x, y = arrays()
     x, y = torch.from_numpy(floats(x)), torch.from_numpy(y.astype(np.int64))
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(WIDTHS):
@@ -148,7 +140,7 @@ def scikit_learn() -> tuple[Epoch, Classify]:
     """MLPClassifier, one epoch a call: `partial_fit` makes one shuffled pass in batches."""
     from sklearn.neural_network import MLPClassifier
 
-    x, y, _, _ = arrays()
+    x, y = arrays()
     x = floats(x)
     model = MLPClassifier(WIDTHS[1:-1], batch_size=BATCH, alpha=0.0, learning_rate_init=RATE, random_state=0)
     return lambda: model.partial_fit(x, y, classes=np.arange(10)), lambda images: model.predict(floats(images))
@@ -159,7 +151,7 @@ def keras() -> tuple[Epoch, Classify]:
     os.environ["KERAS_BACKEND"] = "jax"
     import keras
 
-    x, y, _, _ = arrays()
+    x, y = arrays()
     x = floats(x)
     layers = [keras.layers.Dense(n, activation="relu", kernel_initializer="he_normal") for n in WIDTHS[1:-1]]
     model = keras.Sequential([*layers, keras.layers.Dense(WIDTHS[-1])])
@@ -177,7 +169,7 @@ def floor() -> tuple[Epoch, Classify]:
     import jax
     from jax import lax
 
-    x, _, _, _ = arrays()
+    x, _ = arrays()
     params, _, _ = jax_model()
     weights = tuple(weight for weight, _ in params)
     batch = jax.device_put(floats(x[:BATCH]))
@@ -200,7 +192,7 @@ def floor() -> tuple[Epoch, Classify]:
     return lambda: jax.block_until_ready(products(weights)), lambda images: np.full(len(images), -1)
 
 
-CONTENDERS: dict[str, Callable[[], tuple[Epoch, Classify]]] = {
+CONTENDERS: Contenders = {
     "purefit": purefit,
     "plain JAX loop, batches from NumPy": lambda: plain_loop(gather_on_host=True),
     "plain JAX loop, batches on the device": lambda: plain_loop(gather_on_host=False),
@@ -211,21 +203,5 @@ CONTENDERS: dict[str, Callable[[], tuple[Epoch, Classify]]] = {
 }
 
 
-def serve(name: str) -> None:
-    """The worker's loop; says "ready" once it has compiled, with one epoch trained."""
-    warnings.simplefilter("ignore")
-    epoch, classify = CONTENDERS[name]()
-    epoch()
-    _, _, x_test, y_test = arrays()
-    print("ready", flush=True)
-    for line in sys.stdin:
-        if line.strip() == "accuracy":
-            print(float(np.mean(classify(x_test) == y_test)), flush=True)
-            continue
-        started = time.perf_counter()
-        epoch()
-        print(time.perf_counter() - started, flush=True)
-
-
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    workers.serve(CONTENDERS, sys.argv[1])

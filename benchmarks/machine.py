@@ -5,7 +5,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-LIBRARIES = ("purefit", "jax", "jaxlib", "optax", "numpy", "scikit-learn", "torch", "keras")
+LIBRARIES = ("purefit", "jax", "jaxlib", "optax", "numpy", "flax", "scikit-learn", "torch", "keras")
 
 
 def describe() -> dict[str, str]:

@@ -34,14 +34,14 @@ def train(source, out, *, stop_after=None, listener=None, save_every=None, **opt
     return start(str(source), Config(**options), out, session(listener, stop_after, save_every))
 
 
-def go_on(path, *, epochs=None, stop_after=None, listener=None, save_every=None):
+def go_on(path, *, epochs=None, stop_after=None, listener=None, save_every=None, model=None):
     """Resumes a run."""
-    return resume(path, epochs, session(listener, stop_after, save_every))
+    return resume(path, epochs, session(listener, stop_after, save_every), model)
 
 
-def assert_same_bits(one, other):
+def assert_same_bits(one, other, model=None):
     """Two runs ended in the same state, with the same history, file and arrays."""
-    first, second = (open_trained(path).checkpoint for path in (one, other))
+    first, second = (open_trained(path, model).checkpoint for path in (one, other))
     paths = jax.tree_util.tree_leaves_with_path(first)
     for (path, left), right in zip(paths, jax.tree.leaves(second), strict=True):
         assert left.dtype == right.dtype, jax.tree_util.keystr(path)

@@ -12,6 +12,7 @@ _HOME = {
     "Data": "examples",
     "Examples": "examples",
     "Model": "models",
+    "as_model": "adapters",
     "mlp": "perceptron",
     "convnet": "convolutional",
     "scaled": "scaling",
@@ -35,6 +36,7 @@ _HOME = {
 __all__ = [*_HOME]
 
 if TYPE_CHECKING:
+    from purefit.adapters import as_model as as_model
     from purefit.convolutional import convnet as convnet
     from purefit.core import Best as Best
     from purefit.core import Fit as Fit

@@ -10,7 +10,7 @@ from purefit.config import Config
 from purefit.display import Event, Listener
 from purefit.errors import InputError
 from purefit.files import write_text
-from purefit.parts import read
+from purefit.parts import check_recipe, read
 from purefit.report import BenchContents, render_bench
 from purefit.run import versions_here
 from purefit.summary import describe_model
@@ -21,6 +21,7 @@ def bench(source: str, config: Config, out: Path | None, listener: Listener) -> 
     if out is not None and out.exists():
         raise InputError(f"{out}: is there already; choose another --out")
     parts = read(source, config)
+    check_recipe(parts, config)
     # What is measured is compiling, not fetching what was compiled before.
     jax.config.update("jax_enable_compilation_cache", False)
     name = parts.dataset.name

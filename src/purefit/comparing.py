@@ -26,7 +26,7 @@ from purefit.display import Event
 from purefit.errors import InputError
 from purefit.experiment import Session, compiled_event, device_name
 from purefit.files import write, write_json, write_text, writing
-from purefit.parts import Parts, assemble, folder
+from purefit.parts import Parts, assemble, check_recipe, folder
 from purefit.results import results_of
 from purefit.run import Run, columns_of, create, open_run, read_history, write_history
 from purefit.settings import Setting
@@ -163,7 +163,9 @@ def prepared(
             splits[kind] = assemble(config, dataset)
         split = splits[kind].split
         recipe = recipe_of(config, dataset.schema, split.units, len(split.train_rows))
-        found.append((label, config, Parts(dataset, split, recipe, hyper_of(config))))
+        parts = Parts(dataset, split, recipe, hyper_of(config))
+        check_recipe(parts, config)
+        found.append((label, config, parts))
     return found
 
 

@@ -41,7 +41,7 @@ def convnet(
     Its params are a list of layers as an mlp's: the weight of a convolution is (9 · inputs, outputs).
 
     >>> model = convnet((8, 16), (32,), 10)
-    >>> examples = Examples(jnp.zeros((5, 28, 28)), jnp.zeros(5, int), jnp.ones(5))
+    >>> examples = Examples(jax.numpy.zeros((5, 28, 28)), jax.numpy.zeros(5, int), jax.numpy.ones(5))
     >>> params, state = model.init(jax.random.key(0), examples)
     >>> [layer["weight"].shape for layer in params]
     [(9, 8), (72, 16), (784, 32), (32, 10)]

@@ -20,7 +20,7 @@ from purefit.config import Config
 from purefit.core import Metrics, Status, TrainState
 from purefit.display import Event, Listener
 from purefit.errors import InputError
-from purefit.parts import Parts, assemble, check_model, has_convolutions, read, rebuild, template
+from purefit.parts import Parts, assemble, check_model, check_recipe, has_convolutions, read, rebuild, template
 from purefit.run import Run, columns_of, create, locked, open_run, write_config, write_history
 from purefit.summary import describe_model, source_name, summarize
 from purefit.timing import faster_precision
@@ -53,6 +53,7 @@ def start(source: str, config: Config, out: Path | None, session: Session) -> Ev
         config, reason = faster_precision(config, parts)
         session.note(reason)
         parts = assemble(config, parts.dataset)
+    check_recipe(parts, config)
     run = create(
         out,
         name=parts.dataset.name,
@@ -180,7 +181,7 @@ def announce(run: Run, parts: Parts, session: Session) -> None:
     train, valid = len(parts.split.train_rows), len(parts.split.valid_rows)
     if parts.recipe.batch_size < run.config.batch_size:
         session.note(f"--batch-size {run.config.batch_size} is more than there are examples; using {train}")
-    if run.config.kind == "own" and jax.default_backend() == "cpu" and has_convolutions(parts):
+    if run.config.kind == "own" and jax.default_backend() == "cpu" and has_convolutions(parts, run.config):
         session.note("the model's convolutions are computed as products of patches, which a CPU does faster in a loop")
     session.listener(
         {

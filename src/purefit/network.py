@@ -34,8 +34,15 @@ class Network:
 
     def __call__(self, hyper: Hyper) -> Model:
         model = self.bare(hyper.get("dropout", 0.0))
+        if self.kind not in ("mlp", "convnet"):
+            model = with_patches(model)
         if self.precision == "bfloat16":
             model = in_bfloat16(model)
+        return model if self.scaling == "none" else scaled(model, self.scaling)
+
+    def as_written(self, hyper: Hyper) -> Model:
+        """The model with the scaling of its inputs, and nothing done to make it fast."""
+        model = self.bare(hyper.get("dropout", 0.0))
         return model if self.scaling == "none" else scaled(model, self.scaling)
 
     def bare(self, dropout_rate: object) -> Model:
@@ -52,7 +59,7 @@ class Network:
             )  # fmt: skip
         from purefit.adapters import from_path
 
-        return with_patches(from_path(self.kind, self.input_shape, self.outputs))
+        return from_path(self.kind, self.input_shape, self.outputs)
 
 
 def network_of(config: Config, schema: Schema) -> Network:

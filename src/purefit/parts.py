@@ -1,18 +1,23 @@
 """What a run is made of, from a new or a saved configuration: data, split; recipe; hyperparameters."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from purefit.config import Config
-from purefit.core import TrainState, init, predict
+from purefit.core import TrainState, init
 from purefit.data import Dataset, Schema, load
 from purefit.errors import InputError
 from purefit.examples import Data, Examples
 from purefit.hyper import Hyper, as_arrays
-from purefit.recipe import Recipe
+from purefit.network import network_of
+from purefit.recipe import Recipe, optimizer_of
 from purefit.rewriting import found
 from purefit.run import Run
 from purefit.task import Split, hyper_of, recipe_of, split
@@ -72,16 +77,60 @@ def template(recipe: Recipe, hyper: Hyper, schema: Schema) -> TrainState:
     return state
 
 
-def has_convolutions(parts: Parts) -> bool:
-    """Whether the recipe's model computes convolutions."""
-    recipe, hyper = parts.recipe, as_arrays(parts.hyper)
-    train = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), parts.split.data.train)
+def check_recipe(parts: Parts, config: Config) -> None:
+    """Raises InputError, before anything is written, if what `config` asks for can't be trained.
 
-    def forward(train: Any) -> Any:
-        state = init(recipe, hyper, Data(Examples(*train)), jax.random.key(0))
-        return predict(recipe, hyper, state, train.x[:1])
+    Built-in networks and Optax's own defaults are known to work: of them only the shapes are looked at.
+    """
+    state = template(parts.recipe, parts.hyper, parts.dataset.schema)
+    if config.kind == "own":
+        with blaming(f"--model {config.model}"):
+            [outputs] = jax.tree.leaves(forward(parts, config).out_avals)
+        expected = len(parts.dataset.schema.classes) or parts.dataset.schema.targets
+        if outputs.shape != (1, expected):
+            came = "×".join(map(str, outputs.shape[1:])) or "no axis"
+            raise InputError(f"--model {config.model}: gives outputs of {came} for an example, not {expected}")
+    if ":" in config.optimizer:
+        with blaming(f"--optimizer {config.optimizer}"):
+            jax.eval_shape(partial(one_update, parts), state)
 
-    return found(jax.make_jaxpr(forward)(train), {"conv_general_dilated"})
+
+@contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Turns whatever goes wrong inside a user's choice into one line that names it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        first = next(iter(str(error).strip().splitlines()), "")
+        raise InputError(f"{option}: it raised {type(error).__name__}: {first}") from error
+
+
+def one_update(parts: Parts, state: TrainState) -> Any:
+    """An update of the optimizer, with the parameters for a gradient."""
+    chain = optimizer_of(parts.recipe, as_arrays(parts.hyper))
+    zero = jnp.zeros(())
+    more = {"value": zero, "grad": state.params, "value_fn": lambda params, key=None: zero, "key": jax.random.key(0)}
+    return chain.update(state.params, state.opt_state, state.params, **more)
+
+
+def forward(parts: Parts, config: Config) -> Any:
+    """The jaxpr of the outputs for one example, as the model was before it was made fast here."""
+    schema = parts.dataset.schema
+    state = template(parts.recipe, parts.hyper, schema)
+    x = jax.ShapeDtypeStruct((1, *schema.input_shape), np.dtype(schema.input_dtype))
+    model = network_of(config, schema).as_written(as_arrays(parts.hyper))
+
+    def outputs(state: TrainState, x: Any) -> Any:
+        return model.apply(state.params, state.model_state, x, key=None, train=False)[0]
+
+    return jax.make_jaxpr(outputs)(state, x)
+
+
+def has_convolutions(parts: Parts, config: Config) -> bool:
+    """Whether the model, as its author wrote it, computes convolutions."""
+    return found(forward(parts, config), {"conv_general_dilated"})
 
 
 def folder(config: Config) -> Path | None:

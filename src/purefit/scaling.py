@@ -59,6 +59,7 @@ def scaled(model: Model, by: Literal["unit", "standard"]) -> Model:
 
     The constants live in the state: {"scaling": Scaling, "model": the model's own state}.
 
+    >>> import jax
     >>> from purefit import mlp
     >>> model = scaled(mlp((), 1), "unit")
     >>> examples = Examples(jnp.full((2, 3), 255, "uint8"), jnp.zeros((2, 1)), jnp.ones(2))

@@ -121,6 +121,8 @@ def numbers_of(name: str, options: Mapping[str, Any]) -> dict[str, float]:
     {'schedule_alpha': 0.1}
     """
 
+    schedule(name, tuple(options.items()))  # they are its options
+
     def rate(option: str, value: Any) -> Any:
         rest = tuple((other, given) for other, given in options.items() if other != option)
         hyper = {"learning_rate": 1e-3, f"schedule_{option}": value}

@@ -122,6 +122,8 @@ def recipe_of(config: Config, schema: Schema, units: Units, examples: int) -> Re
     numbers, rule, shape = hyper_of(config), spelling.parse(config.optimizer), spelling.parse(config.schedule)
     fixed = {option: value for option, value in rule.options if option not in numbers}
     rest = tuple((option, value) for option, value in shape.options if f"schedule_{option}" not in numbers)
+    if shape.name != "constant" and "learning_rate" not in numbers:
+        raise InputError(f"--schedule {config.schedule}: {rule.name} needs a --learning-rate to scale")
     return Recipe(
         model=network_of(config, schema),
         optimizer=optimizer(rule.name, accumulate=config.accumulate, **fixed),

@@ -8,7 +8,7 @@ import pytest
 from adapters import networks
 from purefit import Model, fit
 from purefit.adapters import from_equinox, from_haiku, from_linen, from_nnx
-from purefit.core import mean_gradient
+from purefit.recipe import mean_gradient
 
 # What a library calls the weight of "first", and whether it is (outputs, inputs).
 NAMES = {

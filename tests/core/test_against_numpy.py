@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from purefit import Data, Examples, Recipe, core, losses, mlp, optimizer
+from purefit.recipe import mean_gradient
 from reference import adam_epoch, loss_and_gradient, tree_map
 
 
@@ -35,7 +36,7 @@ def test_the_weighted_gradient_is_the_one_derived_by_hand(problem):
         outputs, model_state = recipe.model.apply(params, (), batch.x)
         return recipe.loss(outputs, batch.y), model_state
 
-    loss, _, gradient = core.mean_gradient(objective, state.params, train)
+    loss, _, gradient = mean_gradient(objective, state.params, train)
     expected_loss, expected = loss_and_gradient(
         to_numpy(state.params),
         *(np.asarray(leaf, np.float64) for leaf in (train.x,)),

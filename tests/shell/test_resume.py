@@ -30,6 +30,27 @@ def test_an_interrupted_run_resumes_to_the_same_bits(blobs, tmp_path, whole, epo
     assert_same_bits(tmp_path / "run", whole)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"norm": "batch", "dropout": 0.3, "residual": True, "hidden": (8, 8)},
+        {"optimizer": "adamw:b1=0.8", "schedule": "warmup_cosine_decay:warmup_steps=1epochs", "clip_norm": 0.5},
+        {"optimizer": "sgd:momentum=0.9,nesterov=true", "ema": 0.9, "accumulate": 3, "weight_decay": 0.01},
+        {"optimizer": "schedule_free_adamw", "precision": "bfloat16"},
+        {"optimizer": "noisy_sgd"},
+        {"optimizer": "lbfgs", "learning_rate": None, "epochs": 3},
+    ],
+    ids=lambda options: " ".join(map(str, options.values())),
+)
+def test_every_kind_of_run_resumes_to_the_same_bits(blobs, tmp_path, options):
+    options = OPTIONS | options
+    train(blobs, tmp_path / "whole", **options)
+    event = train(blobs, tmp_path / "run", stop_after=2, **options)
+    assert event["event"] == "interrupted"
+    go_on(tmp_path / "run")
+    assert_same_bits(tmp_path / "run", tmp_path / "whole")
+
+
 def test_a_run_without_held_out_rows_resumes_too(blobs, tmp_path):
     options = OPTIONS | {"valid": 0.0}
     train(blobs, tmp_path / "whole", **options)

@@ -243,7 +243,7 @@ SETTINGS = 10
 """Colours for settings that are compared, var(--setting-0) and on; further ones begin again, dashed."""
 
 
-def overlaid(series: Sequence[tuple[str, Float[np.ndarray, "seeds epochs"]]]) -> Figure:
+def overlaid(series: Sequence[tuple[str, Float[np.ndarray, "_ _"]]]) -> Figure:
     """A quantity by epoch for each setting: the mean over seeds, and behind it their range.
 
     series: (label, one row a seed). Values that aren't finite are gaps; seeds may have stopped early.
@@ -364,7 +364,7 @@ def _line(name: str, x: Sequence[float | int], y: Num[np.ndarray, " points"], co
     }
 
 
-def _axis(*series: Num[np.ndarray, " values"]) -> dict[str, Any]:
+def _axis(*series: Num[np.ndarray, " _"]) -> dict[str, Any]:
     """A logarithmic axis for positive values that span more than a factor of 20; else an even one."""
     together = np.concatenate([np.asarray(values, float) for values in series])
     finite = together[np.isfinite(together)]
