@@ -71,7 +71,8 @@ def compare_settings(source: str, settings: Sequence[Setting], seeds: int, out: 
     groups = grouped(missing)
     session.note(
         f"{place}: {len(wanted)} runs, {len(wanted) - len(missing)} there already, "
-        f"{len(missing)} to train in {len(groups)} programs' turns"
+        f"{len(missing)} to train, {'up to ' if len({*map(len, groups)}) > 1 else ''}"
+        f"{max(map(len, groups))} at a time in one program"
         if missing
         else f"{place}: all {len(wanted)} runs are there already"
     )
