@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Array
 
 from purefit.models import Model
@@ -41,19 +42,37 @@ def product(a: Array, b: Array, dimensions: Any) -> Array:
 def sums_of_products(a: Array, b: Array, dimensions: Any) -> Array:
     """`lax.dot_general` of bfloat16 arrays, in float32.
 
-    XLA's CPU backend refuses some layouts of bfloat16 products: without batch axes they are made products of
-    matrices; with them the operands, rounded already, are multiplied in float32.
+    XLA's CPU backend refuses some layouts of bfloat16 products, and quietly does others in float32. Without
+    batch axes they are made products of matrices whose left one has its rows in memory one after the other:
+    these it does in bfloat16, about twice as fast where the processor can. With batch axes the operands,
+    rounded already, are multiplied in float32.
     """
     (contracted_a, contracted_b), (batch_a, _) = dimensions
     if batch_a:
         return lax.dot_general(a.astype(jnp.float32), b.astype(jnp.float32), dimensions)
-    free_a = [axis for axis in range(a.ndim) if axis not in contracted_a]
-    free_b = [axis for axis in range(b.ndim) if axis not in contracted_b]
-    length = prod(a.shape[axis] for axis in contracted_a)
-    left = a.transpose(*free_a, *contracted_a).reshape(-1, length)
-    right = b.transpose(*contracted_b, *free_b).reshape(length, -1)
-    sums = lax.dot(left, right, preferred_element_type=jnp.float32)
+    pairs = sorted(zip(contracted_a, contracted_b, strict=True))
+    summed_a, summed_b = [axis for axis, _ in pairs], [axis for _, axis in pairs]
+    free_a = [axis for axis in range(a.ndim) if axis not in summed_a]
+    free_b = [axis for axis in range(b.ndim) if axis not in summed_b]
+    length = prod(a.shape[axis] for axis in summed_a)
+    left = _in_rows(a, [*free_a, *summed_a], (-1, length))
+    if [*free_b, *summed_b] == [*range(b.ndim)]:
+        right, axis = b.reshape(-1, length), 1
+    else:
+        right, axis = _in_rows(b, [*summed_b, *free_b], (length, -1)), 0
+    sums = lax.dot_general(left, right, (((1,), (axis,)), ((), ())), preferred_element_type=jnp.float32)
     return sums.reshape([a.shape[axis] for axis in free_a] + [b.shape[axis] for axis in free_b])
+
+
+def _in_rows(x: Array, order: list[int], shape: tuple[int, int]) -> Array:
+    """The matrix of an array's axes in this order; on a CPU, where they are moved, so in memory too."""
+    matrix = x.transpose(order).reshape(shape)
+    if order == [*range(x.ndim)]:
+        return matrix
+    rows: Array = lax.platform_dependent(
+        matrix, cpu=lambda matrix: with_layout_constraint(matrix, Layout((0, 1))), default=lambda matrix: matrix
+    )
+    return rows
 
 
 def _product_forward(a: Array, b: Array, dimensions: Any) -> tuple[Array, tuple[Array, Array]]:
@@ -76,11 +95,11 @@ def _product_backward(dimensions: Any, halves: tuple[Array, Array], gradient: Ar
     of_b = list(range(count + len(free_a), gradient.ndim))
     half = gradient.astype(jnp.bfloat16)
     sums_a = sums_of_products(half, b, ((of_b, free_b), (batch, batch_b)))
-    sums_b = sums_of_products(half, a, ((of_a, free_a), (batch, batch_a)))
-    # Their axes: the batch, what is free of this operand, and the contracted ones in the other's order.
+    sums_b = sums_of_products(a, half, ((free_a, of_a), (batch_a, batch)))
+    # Their axes: the batch, then the left operand's free ones, then the right one's.
     paired_a = [contracted_a[contracted_b.index(axis)] for axis in sorted(contracted_b)]
     paired_b = [contracted_b[contracted_a.index(axis)] for axis in sorted(contracted_a)]
-    axes_a, axes_b = [*batch_a, *free_a, *paired_a], [*batch_b, *free_b, *paired_b]
+    axes_a, axes_b = [*batch_a, *free_a, *paired_a], [*batch_b, *paired_b, *free_b]
     return (
         sums_a.transpose([axes_a.index(axis) for axis in range(a.ndim)]),
         sums_b.transpose([axes_b.index(axis) for axis in range(b.ndim)]),
