@@ -35,7 +35,7 @@ def curve(name: str, series: Mapping[str, Num[np.ndarray, " epochs"]], best_epoc
     """
     epochs = max(len(values) for values in series.values())
     traces = [_epochs(split, values) for split, values in series.items()]
-    figure = _figure(traces, x=_counted("epoch", [0.5, epochs + 0.5]), y=_axis(*series.values()))
+    figure = framed(traces, x=counted("epoch", [0.5, epochs + 0.5]), y=value_axis(*series.values()))
     if epochs <= 12:
         figure["layout"]["xaxis"] |= {"dtick": 1}
     if "accuracy" in name:
@@ -82,7 +82,7 @@ def each_step(values: Num[np.ndarray, " steps"], steps_per_epoch: int, best_epoc
     if count >= 300:
         middle, _, median, _ = binned(values, 100)
         traces.append(_line(f"median of {count / 100:.0f} steps", middle, median, "var(--validation)"))
-    figure = _figure(traces, x=_counted("step", [0, count + 1]), y=_axis(values))
+    figure = framed(traces, x=counted("step", [0, count + 1]), y=value_axis(values))
     return _marked(figure, best_epoch, f"epoch {best_epoch}", count, scale=steps_per_epoch)
 
 
@@ -113,7 +113,7 @@ def confusion(classes: Sequence[str], counts: Integer[np.ndarray, "classes class
     hover = np.array(
         [
             [
-                f"target {_text(target, 40)}<br>predicted {_text(predicted, 40)}<br>"
+                f"target {plain(target, 40)}<br>predicted {plain(predicted, 40)}<br>"
                 f"{counts[i, j]} of {counts[i].sum()} ({percent(share[i, j])})"
                 for j, predicted in enumerate(classes)
             ]
@@ -145,12 +145,12 @@ def confusion(classes: Sequence[str], counts: Integer[np.ndarray, "classes class
     labelled = places[:: len(places) // 40 + 1]
     axis = {
         "tickvals": labelled,
-        "ticktext": [_text(classes[i], 18) for i in labelled],
+        "ticktext": [plain(classes[i], 18) for i in labelled],
         "showgrid": False,
         "ticks": "",
         "tickfont": {"size": 10},
     }
-    figure = _figure(
+    figure = framed(
         traces,
         x=axis | {"title": "predicted", "tickangle": -90, "side": "bottom"},
         y=axis | {"title": "target", "autorange": "reversed", "zeroline": False},
@@ -175,7 +175,7 @@ def against_actual(targets: Float[np.ndarray, " examples"], predictions: Float[n
     }
     equal = _line("equal", ends, np.array(ends), "var(--muted)") | {"hoverinfo": "skip"}
     equal["line"] |= {"dash": "dot", "width": 1.5}
-    figure = _figure([points, equal], x={"title": "target"}, y={"title": "predicted"})
+    figure = framed([points, equal], x={"title": "target"}, y={"title": "predicted"})
     figure["layout"] |= {"hovermode": "closest"}
     return figure
 
@@ -192,7 +192,7 @@ def residuals(errors: Float[np.ndarray, " examples"]) -> Figure:
         "marker": {"color": "var(--validation)"},
         "hovertemplate": "error %{x:.4g}: %{y} examples<extra></extra>",
     }
-    figure = _figure([bars], x={"title": "predicted − target"}, y={"title": "examples"})
+    figure = framed([bars], x={"title": "predicted − target"}, y={"title": "examples"})
     figure["layout"] |= {"bargap": 0.08, "hovermode": "closest"}
     return figure
 
@@ -207,7 +207,8 @@ def evenly(count: int, most: int) -> Integer[np.ndarray, " kept"]:
     return places
 
 
-def _figure(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) -> Figure:
+def framed(traces: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any]) -> Figure:
+    """The traces between axes in the page's colours. x, y: what plotly is told of an axis besides."""
     axis = {
         "gridcolor": "var(--line)",
         "linecolor": "var(--line)",
@@ -266,10 +267,10 @@ def overlaid(series: Sequence[tuple[str, Float[np.ndarray, "_ _"]]]) -> Figure:
             edge = [_line(label, epochs, each[kept], "") | quiet for each in (low, high)]
             bands += [edge[0], edge[1] | {"fill": "tonexty", "opacity": 0.3}]
     longest = max(values.shape[1] for _, values in series)
-    return _figure(
+    return framed(
         [*bands, *lines],
-        x=_counted("epoch", [0.5, longest + 0.5]),
-        y=_axis(*(values.ravel() for _, values in series)),
+        x=counted("epoch", [0.5, longest + 0.5]),
+        y=value_axis(*(values.ravel() for _, values in series)),
     )
 
 
@@ -308,11 +309,11 @@ def differences(
             }
         )
     places = list(range(1, len(labels) + 1))
-    axis = {"tickvals": places, "ticktext": [_text(label, 28) for label in labels], "range": [len(labels) + 0.6, 0.4]}
+    axis = {"tickvals": places, "ticktext": [plain(label, 28) for label in labels], "range": [len(labels) + 0.6, 0.4]}
     known = [value for trace in traces for value in trace["x"] if value is not None] + [0.0]
     margin = 0.06 * (max(known) - min(known)) or 1.0
     x = {"title": "difference", "nticks": 7, "range": [min(known) - margin, max(known) + margin]}
-    figure = _figure(traces, x=x, y=axis)
+    figure = framed(traces, x=x, y=axis)
     zero = {"xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "layer": "below", "type": "line"}
     figure["layout"] |= {
         "shapes": [zero | {"line": {"color": "var(--muted)", "width": 1.5, "dash": "dot"}}],
@@ -329,13 +330,13 @@ def bars(values: Mapping[str, float], unit: str) -> Figure:
         "type": "bar",
         "orientation": "h",
         "x": numbers,
-        "y": [_text(name, 40) for name in values],
+        "y": [plain(name, 40) for name in values],
         "text": [f"{number:.3g}" for number in numbers],
         "textposition": "auto",
         "marker": {"color": "var(--validation)"},
         "hovertemplate": f"%{{x:.4g}} {unit}<extra></extra>",
     }
-    figure = _figure([trace], x={"title": unit, "type": "log"}, y={"autorange": "reversed"})
+    figure = framed([trace], x={"title": unit, "type": "log"}, y={"autorange": "reversed"})
     figure["layout"] |= {"hovermode": "closest", "height": 90 + 44 * len(numbers)}
     return figure
 
@@ -348,7 +349,8 @@ def setting_dash(place: int) -> str:
     return ("solid", "dash", "dot")[place // SETTINGS % 3]
 
 
-def _counted(unit: str, ends: list[float | int]) -> dict[str, Any]:
+def counted(unit: str, ends: list[float | int]) -> dict[str, Any]:
+    """An axis of whole numbers: epochs or steps."""
     return {"title": unit, "range": ends, "nticks": 8, "unifiedhovertitle": {"text": f"{unit} %{{x:.0f}}"}}
 
 
@@ -364,7 +366,7 @@ def _line(name: str, x: Sequence[float | int], y: Num[np.ndarray, " points"], co
     }
 
 
-def _axis(*series: Num[np.ndarray, " _"]) -> dict[str, Any]:
+def value_axis(*series: Num[np.ndarray, " _"]) -> dict[str, Any]:
     """A logarithmic axis for positive values that span more than a factor of 20; else an even one."""
     together = np.concatenate([np.asarray(values, float) for values in series])
     finite = together[np.isfinite(together)]
@@ -408,6 +410,6 @@ def _numbers(values: Num[np.ndarray, "*shape"]) -> Any:
     return [float(f"{v:.6g}") if ok else None for v, ok in zip(values.tolist(), finite, strict=True)]
 
 
-def _text(text: str, length: int) -> str:
+def plain(text: str, length: int) -> str:
     """A text for plotly, which reads <b>, <a href=…> and &amp; in labels as markup."""
     return escape(text if len(text) <= length else text[: length - 1] + "…", quote=False)
