@@ -29,6 +29,7 @@ _HOME = {
     "fit": "core",
     "evaluate": "core",
     "predict": "core",
+    "hypergrad": "hypergradient",
     "train": "training",
     "InputError": "errors",
 }
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from purefit.errors import InputError as InputError
     from purefit.examples import Data as Data
     from purefit.examples import Examples as Examples
+    from purefit.hypergradient import hypergrad as hypergrad
     from purefit.models import Model as Model
     from purefit.optimizers import optimizer as optimizer
     from purefit.perceptron import mlp as mlp

@@ -97,7 +97,7 @@ def fit(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""], state: Tr
     def one_epoch(state: TrainState, _: None) -> tuple[TrainState, Metrics]:
         return epoch(recipe, hyper, data, key, state)
 
-    return Fit(*lax.scan(one_epoch, state, length=recipe.epochs))
+    return Fit(*recipe.scan(one_epoch, state, length=recipe.epochs))
 
 
 def init(recipe: Recipe, hyper: Hyper, data: Data, key: Key[Array, ""]) -> TrainState:
@@ -156,7 +156,7 @@ def train_pass(
         return state, metrics | ({"learning_rate": now["learning_rate"]} if scheduled else {})
 
     batches = (jnp.arange(steps), order.reshape(steps, -1), places.reshape(steps, -1))
-    state, metrics = lax.scan(one_step, state, batches)
+    state, metrics = recipe.scan(one_step, state, batches)
     loss = weighted_mean(metrics["loss"], metrics.pop("weight"))
     return state._replace(epoch=state.epoch + 1), {"train": {"loss": loss}, "steps": metrics}
 

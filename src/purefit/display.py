@@ -1,7 +1,8 @@
 """What a run shows while it trains: a live line, plain lines, JSON lines, or nothing.
 
 A run says what happens as events, dictionaries with an "event": start, compiled, epoch, checkpoint,
-done or interrupted, and note for what the user should know. A display is a function that is called with each.
+done or interrupted, round and tuned of a tuning, and note for what the user should know. A display is a
+function that is called with each.
 """
 
 import sys
@@ -102,6 +103,15 @@ def describe(event: Event) -> str:
             speed = f"{event['examples_per_second']:,.0f} examples/s"
             left = f"{duration(event['seconds_left'])} left"
             return "  ".join([f"epoch {event['epoch']:>{width}}/{event['epochs']}", *values, speed, left])
+        case "round":
+            width = len(str(event["rounds"]))
+            slopes = event["gradient"]
+            values = [f"{name} {value:g} (gradient {slopes[name]:.3g})" for name, value in event["values"].items()]
+            beyond = [] if event["finite"] else ["not finite: half-way back"]
+            loss = f"valid loss {event['valid_loss']:.4f}"
+            return "  ".join([f"round {event['round']:>{width}}/{event['rounds']}", loss, *values, *beyond])
+        case "tuned":
+            return f"tuned: valid loss {event['first_loss']:.4f} → {event['valid_loss']:.4f} with {event['flags']}"
         case "note":
             return f"purefit: {event['text']}"
         case "interrupted":

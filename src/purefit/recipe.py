@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import optax
+from jax import lax
 from jaxtyping import Array, Int, PyTree
 
 from purefit.examples import Examples, weighted_mean
@@ -63,6 +64,7 @@ class Recipe:
     monitor: what chooses the best epoch: "loss", or the name of one of `metrics`, on validation examples.
     gradient: how a step's gradient is taken; see `mean_gradient`.
     schedule: `schedule(hyper, clock) -> hyper` of one step; the structure must be the same at every step.
+    scan: how steps and epochs are scanned, called as `jax.lax.scan`; see `checkpointed_scan`.
     """
 
     model: Model | Callable[[Hyper], Model]
@@ -74,6 +76,7 @@ class Recipe:
     monitor: str = "loss"
     gradient: Callable[[Objective, Any, Examples], tuple[Array, Any, Any]] = mean_gradient
     schedule: Callable[[Hyper, Clock], Hyper] = constant
+    scan: Callable[..., tuple[Any, Any]] = lax.scan
 
 
 def model_of(recipe: Recipe, hyper: Hyper) -> Model:

@@ -16,6 +16,7 @@ from purefit.cli.report import Report
 from purefit.cli.resume import Resume
 from purefit.cli.runs import Runs
 from purefit.cli.train import Train
+from purefit.cli.tune import Tune
 from purefit.errors import InputError
 
 
@@ -32,11 +33,12 @@ Commands = (
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
     | Annotated[Compare, tyro.conf.subcommand("compare")]
+    | Annotated[Tune, tyro.conf.subcommand("tune")]
     | Annotated[Bench, tyro.conf.subcommand("bench")]
     | Annotated[Report, tyro.conf.subcommand("report")]
     | Annotated[Runs, tyro.conf.subcommand("runs")]
 )
-NAMES = ("train", "resume", "evaluate", "predict", "compare", "bench", "report", "runs")
+NAMES = ("train", "resume", "evaluate", "predict", "compare", "tune", "bench", "report", "runs")
 
 
 def parse(arguments: list[str]) -> Command:
