@@ -11,6 +11,8 @@ from jax import lax
 from purefit import Data, Examples, InputError, Recipe, core, fit, hypergrad, losses, mlp, optimizer, schedule
 from purefit.hypergradient import checkpointed_scan, final_loss
 
+pytestmark = pytest.mark.slow
+
 jit_hypergrad = jax.jit(hypergrad, static_argnums=(0, 4))
 
 RUNS = {
